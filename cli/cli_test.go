@@ -61,7 +61,6 @@ func run(t *testing.T, ctx context.Context, args ...string) said {
 }
 
 func TestFlameEndsACommandThatIgnoresASignal(t *testing.T) {
-	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		exited := make(chan int, 1)
 		reader, stdout := io.Pipe()
@@ -86,10 +85,8 @@ func all() []*cobra.Command {
 }
 
 func TestEveryCommandExplainsItselfWithAnExample(t *testing.T) {
-	t.Parallel()
 	for _, cmd := range all() {
 		t.Run(cmd.Name(), func(t *testing.T) {
-			t.Parallel()
 			assert.Regexp(t, `^[A-Z].*[^.]$`, cmd.Short)
 			assert.Regexp(t, `(?m)^  .*\bflame\b`, cmd.Example)
 			assert.NotNil(t, cmd.Args, "nothing checks its arguments")
@@ -109,27 +106,23 @@ func TestEveryCommandExplainsItselfWithAnExample(t *testing.T) {
 }
 
 func TestCommandsThatNeedNoStoreDoNotOpenIt(t *testing.T) {
-	t.Parallel()
 	for _, line := range []string{
 		"--version", "help", "help tree", "config", "config --json", "completion bash", "__complete pu", "__complete call flame_p", "nonsense",
 		"tree --nonsense", "show",
 	} {
 		t.Run(line, func(t *testing.T) {
-			t.Parallel()
 			run(t, t.Context(), strings.Fields(line)...)
 		})
 	}
 }
 
 func TestAnInterruptedCommandSaysSo(t *testing.T) {
-	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	assert.Equal(t, said{exitError, "", "flame: interrupted\n"}, run(t, ctx, "tree"))
 }
 
 func TestHintsNameExistingCommands(t *testing.T) {
-	t.Parallel()
 	root := All(hoststest.Known(), command.All())
 	for _, tool := range tools.All(&project.Project{}, &agents.Agents{}) {
 		words := render.ForShell("use " + op.Name(tool.Name).String())
@@ -146,7 +139,6 @@ func TestHintsNameExistingCommands(t *testing.T) {
 }
 
 func TestOnlyMisspellingsGetASuggestion(t *testing.T) {
-	t.Parallel()
 	for _, word := range strings.Fields("rm mv ui open own one on2 top gone cp cat undo init add new start stop run up down edit delete remove kill " +
 		"clean save load use go no ok in an a p o complete finish end begin info get set put all") {
 		assert.NotContains(t, run(t, t.Context(), word).errors, "did you mean", "of %q nobody knows what is meant", word)
@@ -160,7 +152,6 @@ func TestOnlyMisspellingsGetASuggestion(t *testing.T) {
 
 // TestWhatIsGoneSaysWhatTookItsPlace is also about a command below one that does something by itself.
 func TestWhatIsGoneSaysWhatTookItsPlace(t *testing.T) {
-	t.Parallel()
 	for line, instead := range map[string]string{
 		"agents list": "flame agents show", "agents grants": "flame agents grant", "agents revoke": "flame agents grant --revoke",
 		"agents prune": "flame prune --agents", "agents shared": "flame agents result",
@@ -175,7 +166,6 @@ func TestWhatIsGoneSaysWhatTookItsPlace(t *testing.T) {
 
 // TestFlameHubHasItsCommandsAlone is also about what flame says without it.
 func TestFlameHubHasItsCommandsAlone(t *testing.T) {
-	t.Parallel()
 	hub := func(args ...string) said {
 		var out, errs bytes.Buffer
 		a := &app.App{Build: app.Build{Version: "1.2.3"}, Hosts: hoststest.Known(), Stdin: strings.NewReader(""), Stdout: &out, Stderr: &errs, Exit: func(int) {}}
@@ -200,7 +190,6 @@ func TestFlameHubHasItsCommandsAlone(t *testing.T) {
 // TestEveryFlagForATimeTakesTheSameForms is about flags of one name that took seconds in
 // one place and durations in another.
 func TestEveryFlagForATimeTakesTheSameForms(t *testing.T) {
-	t.Parallel()
 	for _, line := range [][]string{
 		{"agents", "spawn", "builder", "x", "--timeout"}, {"agents", "wait", "agent-1", "--timeout"}, {"agents", "handoff", "agent-1", "--timeout"},
 		{"prune", "--older-than"}, {"agents", "grant", "plan", "--for"},
@@ -212,7 +201,6 @@ func TestEveryFlagForATimeTakesTheSameForms(t *testing.T) {
 }
 
 func TestEventsCanBeFilteredByEveryKind(t *testing.T) {
-	t.Parallel()
 	source, err := os.ReadFile("../core/event.go")
 	require.NoError(t, err)
 	var kinds []string
@@ -225,14 +213,12 @@ func TestEventsCanBeFilteredByEveryKind(t *testing.T) {
 }
 
 func TestAHookMakesNoOtherCommand(t *testing.T) {
-	t.Parallel()
 	hook := root(&app.App{Hosts: hoststest.Known()}, groupsFor(groups(hoststest.Known(), hubStarters()), []string{"hook", "opencode"}))
 	require.Len(t, hook.Commands(), 1, "each takes time that a host waits for")
 	assert.Equal(t, run(t, t.Context(), "help", "hook").out, run(t, t.Context(), "hook", "--help").out)
 }
 
 func TestEachCommandIsListedByItsName(t *testing.T) {
-	t.Parallel()
 	for _, group := range append(groups(hoststest.Known(), hubStarters()), group{commands: command.All()}) {
 		for _, e := range group.commands {
 			assert.Equal(t, e.Name, e.Make(&app.App{Hosts: hoststest.Known()}).Name())

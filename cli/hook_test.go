@@ -19,7 +19,6 @@ import (
 )
 
 func TestAHookThatCannotReadItsEventLogsWhy(t *testing.T) {
-	t.Parallel()
 	tests := map[string]struct {
 		stdin func() (in io.Reader, done func() error)
 		line  string
@@ -37,7 +36,6 @@ func TestAHookThatCannotReadItsEventLogsWhy(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
 			dir := t.TempDir()
 			synctest.Test(t, func(t *testing.T) {
 				var out, errs, log bytes.Buffer
@@ -60,14 +58,12 @@ func TestAHookThatCannotReadItsEventLogsWhy(t *testing.T) {
 
 // TestAnEventIsWholeBeforeItsInputEnds has what hosts and shells put around an event.
 func TestAnEventIsWholeBeforeItsInputEnds(t *testing.T) {
-	t.Parallel()
 	const event = `{"hook_event_name":"Stop","text":"}\"{"}`
 	for name, sent := range map[string]string{
 		"as it is": event, "with a byte order mark": byteOrderMark + event, "with blanks": "\r\n " + event + "\n", "with garbage": event + "\x00}{",
 		"with another": event + event,
 	} {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
 			in, out := io.Pipe() // never closed
 			go func() { _, _ = io.WriteString(out, sent) }()
 			got, err := wholeEvent(in)

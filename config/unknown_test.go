@@ -7,7 +7,6 @@ import (
 )
 
 func TestMisspeltVariablesNameTheNearestSetting(t *testing.T) {
-	t.Parallel()
 	got := UnknownIn([]string{
 		"FLAME_AGENT=agent-1", "FLAME_PUSH_TRESHOLD=60", "FLAME_TOOLS=core", "FLAMEDIR=/x", "FLAME_EMPTY=", "HOME=/h", "FLAME_QUITE_ELSEWHERE=1", "flame_off=1",
 	}, "FLAME_AGENT")

@@ -14,7 +14,6 @@ import (
 )
 
 func TestALinkIsChecked(t *testing.T) {
-	t.Parallel()
 	seedOf := func(make func() (nkeys.KeyPair, error)) string {
 		pair, err := make()
 		require.NoError(t, err)

@@ -12,7 +12,6 @@ import (
 )
 
 func TestAnUnreadableStatusIsReported(t *testing.T) {
-	t.Parallel()
 	for _, text := range []string{"{", strings.Repeat(" ", maxStatus+1), `{"at":"x"}`} {
 		data := t.TempDir()
 		require.NoError(t, os.WriteFile(filepath.Join(data, statusName), []byte(text), 0o600))

@@ -9,7 +9,6 @@ import (
 )
 
 func TestEachKindOfEventHasWords(t *testing.T) {
-	t.Parallel()
 	for _, kind := range core.EventKinds {
 		assert.NotContains(t, EventWords(core.Event{Event: kind}), kind)
 	}
@@ -17,7 +16,6 @@ func TestEachKindOfEventHasWords(t *testing.T) {
 }
 
 func TestAnEventNamesItsMachine(t *testing.T) {
-	t.Parallel()
 	for data, want := range map[string]string{
 		`{"status": "failed", "machine": "laptop-x7k2"}`:       "ended (failed: @laptop-x7k2)",
 		`{"machine": "laptop-x7k2"}`:                           "ended (@laptop-x7k2)",
@@ -31,7 +29,6 @@ func TestAnEventNamesItsMachine(t *testing.T) {
 }
 
 func TestAnEventFitsItsLine(t *testing.T) {
-	t.Parallel()
 	e := core.Event{Seq: 12, Event: core.FrameCompleted, TS: 1, Frame: "frame-k3x9a1b2", Data: []byte(`{"status": "completed"}`)}
 	goal := "Fix the login, and whatever else is wrong with sessions"
 	assert.Contains(t, Event(e, goal, 0, 0), `frame-k3x9a1b2: ended (completed) "`+goal+`"`)

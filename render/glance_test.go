@@ -12,7 +12,6 @@ import (
 )
 
 func TestAGlanceIsALineWithWhatWaitsFirst(t *testing.T) {
-	t.Parallel()
 	spent := agents.Cost{USD: 1.255, Whole: true}
 	tests := map[string]struct {
 		goal string
@@ -33,7 +32,6 @@ func TestAGlanceIsALineWithWhatWaitsFirst(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
 			tt.g.Frame = core.Frame{Goal: tt.goal, Status: core.InProgress}
 			assert.Equal(t, tt.want, render.Glance(tt.g))
 		})

@@ -13,14 +13,12 @@ import (
 )
 
 func TestCountsAreInWords(t *testing.T) {
-	t.Parallel()
 	assert.Equal(t, "1 tool call", Count(1, "tool call"))
 	assert.Equal(t, "0 retries", Count(0, "retry"))
 	assert.Equal(t, "2 entries", Count(int64(2), "entry"))
 }
 
 func TestTimesAreAsShortAsTheReaderNeeds(t *testing.T) {
-	t.Parallel()
 	at := func(year, month, day, hour int) core.Millis {
 		return core.MillisOf(time.Date(year, time.Month(month), day, hour, 5, 9, 0, time.Local))
 	}
@@ -34,7 +32,6 @@ func TestTimesAreAsShortAsTheReaderNeeds(t *testing.T) {
 }
 
 func TestDurationRoundsHalvesUp(t *testing.T) {
-	t.Parallel()
 	for ms, want := range map[int64]string{
 		1: "1ms", 1000: "1.0s", 1250: "1.3s", 1750: "1.8s", 2250: "2.3s", 1150: "1.1s", 60_000: "1.0m", 75_000: "1.3m", 4_500_000: "1.3h",
 	} {
@@ -43,7 +40,6 @@ func TestDurationRoundsHalvesUp(t *testing.T) {
 }
 
 func TestTheLineOfAnAgentShowsItsPresentState(t *testing.T) {
-	t.Parallel()
 	second := core.Millis(time.Second.Milliseconds())
 	active := record.Agent{
 		ID: "agent-1", Type: "builder", Description: "build", State: core.AgentActive, CreatedAt: 100 * second,
@@ -69,14 +65,12 @@ func TestTheLineOfAnAgentShowsItsPresentState(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
 			assert.Equal(t, tt.want, AgentLine(tt.run, tt.now))
 		})
 	}
 }
 
 func TestAnEmptyListOfAgentsSaysWhatToDo(t *testing.T) {
-	t.Parallel()
 	running, ended := []record.Agent{{State: core.AgentActive}}, []record.Agent{{State: core.AgentCompleted}}
 	assert.Equal(t, "No agents; spawn_agent starts one.", ForTools(Agents(nil, "running", 0)))
 	assert.Equal(t, "No agent is running; flame_agent_list lists those that have ended.", ForTools(Agents(ended, "running", 0)))
@@ -84,7 +78,6 @@ func TestAnEmptyListOfAgentsSaysWhatToDo(t *testing.T) {
 }
 
 func TestASettledConflictNamesTheVersionOnDisk(t *testing.T) {
-	t.Parallel()
 	first := record.Agent{ID: "agent-1", Cwd: "/p", CreatedAt: 1, EndedAt: 5}
 	second := record.Agent{ID: "agent-2", Cwd: "/p", CreatedAt: 6, EndedAt: 9}
 	beside := record.Agent{ID: "agent-3", Cwd: "/p", CreatedAt: 4, EndedAt: 7}
@@ -102,14 +95,12 @@ func TestASettledConflictNamesTheVersionOnDisk(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
 			assert.Equal(t, tt.want, onDisk("f", tt.by))
 		})
 	}
 }
 
 func TestAnAgentsAnswerCanBeParsedAgain(t *testing.T) {
-	t.Parallel()
 	run := record.Agent{
 		ID: "agent-k3x9", Type: "builder", Description: `say "hi": 2`, State: core.AgentActive, CreatedAt: 1,
 		Frame: "frame-a1", Depth: 2, Host: "claude-code", Session: "s-1", Progress: supervise.Progress{ToolCalls: 1},
@@ -128,7 +119,6 @@ func TestAnAgentsAnswerCanBeParsedAgain(t *testing.T) {
 }
 
 func TestAResultWithAnErrorDoesNotMentionMissingText(t *testing.T) {
-	t.Parallel()
 	failed := record.Result{Agent: record.Agent{ID: "agent-1", State: core.AgentError}}
 	assert.Contains(t, Result(failed, 0, 0, 0), "(error with no text)")
 	failed.Outcome = &supervise.Outcome{Error: "no such model"}

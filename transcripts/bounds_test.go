@@ -9,7 +9,6 @@ import (
 )
 
 func TestImpossibleNumbersAreNotCounted(t *testing.T) {
-	t.Parallel()
 	const head = `{"type":"assistant","session_id":"s","message":{"id":"m1","role":"assistant","content":[{"type":"text","text":"x"}],"usage":`
 	for usage, want := range map[string]int64{
 		`{"input_tokens":10,"output_tokens":2}`:                   10,

@@ -47,7 +47,6 @@ var (
 )
 
 func TestClaudeTurnReadsTheLastTurn(t *testing.T) {
-	t.Parallel()
 	fails := evidence.Call{Tool: "Bash", Input: "go test ./...", Exit: new(1), Output: "Exit code 1\nFAIL"}
 	works := evidence.Call{Tool: "Bash", Input: "go test ./...", OK: true, Exit: new(0), Output: "ok"}
 	read := evidence.Call{Tool: "Read", Input: "/p/a.go", OK: true, Output: "package a"}
@@ -82,7 +81,6 @@ func TestClaudeTurnReadsTheLastTurn(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
 			var lines []string
 			for _, part := range tt.log {
 				lines = append(lines, part...)
@@ -101,7 +99,6 @@ func TestClaudeTurnReadsTheLastTurn(t *testing.T) {
 }
 
 func TestClaudeTurnReadsASubagentsFile(t *testing.T) {
-	t.Parallel()
 	line := strings.Replace(says("LEAF"), "{", `{"isSidechain":true,"agentId":"a1",`, 1)
 	assert.Equal(t, "LEAF", transcripts.ClaudeTurn([]byte(line), transcripts.LineFilter{Agent: "a1"}, true).Said)
 	assert.True(t, transcripts.ClaudeTurn([]byte(line), transcripts.LineFilter{Agent: "a1"}, true).Over)
@@ -110,7 +107,6 @@ func TestClaudeTurnReadsASubagentsFile(t *testing.T) {
 }
 
 func TestPromptsHaveTheirIDs(t *testing.T) {
-	t.Parallel()
 	named := func(id, line string) string {
 		return strings.Replace(line, "{", `{"promptId":"`+id+`","timestamp":"2026-11-20T10:00:11.856Z",`, 1)
 	}
@@ -128,7 +124,6 @@ func TestPromptsHaveTheirIDs(t *testing.T) {
 }
 
 func TestALongTurnHasItsLastCalls(t *testing.T) {
-	t.Parallel()
 	lines := []string{asks("one")}
 	for i := range 50 {
 		id := fmt.Sprint(i)
@@ -140,12 +135,10 @@ func TestALongTurnHasItsLastCalls(t *testing.T) {
 }
 
 func TestALongTextHasItsBeginningAndEnd(t *testing.T) {
-	t.Parallel()
 	for name, part := range map[string]string{
 		"plain": "some text", "lines": "one\ntwo\n", "quotes": `say "no"`, "backslashes": `a\\\`, "signs": "\U0001f600é\x01", "blanks": "\n",
 	} {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
 			for more := range 30 {
 				long := "Exit code 7\n" + strings.Repeat("x", more) + strings.Repeat(part, 20_000/len(part)) + "\nFAIL pkg a b c d e f"
 				log := runs("1", "Bash", map[string]any{"command": "go test"}) + "\n" + gives("1", long, true)
@@ -175,7 +168,6 @@ func sends(id, line string) string {
 }
 
 func TestClaudeWordsAreThoseBeforeACall(t *testing.T) {
-	t.Parallel()
 	done := func(id, call string) string { return sends(id, runs(call, "TaskUpdate", nil)) }
 	tests := map[string]struct {
 		log  []string
@@ -193,7 +185,6 @@ func TestClaudeWordsAreThoseBeforeACall(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
 			end := []byte(strings.Join(tt.log, "\n"))
 			assert.Equal(t, tt.want, transcripts.ClaudeWords(end, transcripts.LineFilter{Session: "s"}, "a", []string{"TaskUpdate"}))
 		})

@@ -15,7 +15,6 @@ import (
 // Codex prints the usage of each answer once. A resumed session goes on in its file, and a fork's
 // file has only what is its own.
 func TestCodexAnswersCountOnce(t *testing.T) {
-	t.Parallel()
 	for name, want := range map[string]core.Usage{
 		"codex/resumed.jsonl": {TokensIn: 42_636, TokensOut: 80, ToolCalls: 2, CostUSD: 0.21558},
 		"codex/forked.jsonl":  {TokensIn: 33_009, TokensOut: 60, ToolCalls: 2, CostUSD: 0.166845},
@@ -33,7 +32,6 @@ func TestCodexAnswersCountOnce(t *testing.T) {
 }
 
 func TestCodexChangesOfFilesAreExact(t *testing.T) {
-	t.Parallel()
 	messages, err := collect(samples["codex/resumed.jsonl"], sample(t, "codex/resumed.jsonl"))
 	require.NoError(t, err)
 	var changes []core.FileChange
@@ -49,7 +47,6 @@ func TestCodexChangesOfFilesAreExact(t *testing.T) {
 }
 
 func TestTheEndOfACodexLogShowsTheLastTurn(t *testing.T) {
-	t.Parallel()
 	raw, err := os.ReadFile("testdata/codex/compacted.jsonl")
 	require.NoError(t, err)
 	for _, log := range []string{string(raw), strings.Repeat("x", 100) + "\n" + string(raw) + `{"timestamp":"2026`} {

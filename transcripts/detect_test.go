@@ -29,7 +29,6 @@ func database(t *testing.T) (path string, db *sql.DB) {
 }
 
 func TestALogIsRecognizedByItsContent(t *testing.T) {
-	t.Parallel()
 	db, _ := database(t)
 	in := func(name string) string { return filepath.Join("testdata", name) }
 	tests := map[string]struct {
@@ -51,7 +50,6 @@ func TestALogIsRecognizedByItsContent(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
 			logs, err := formats.Detect(tt.path, nil)
 			require.NoError(t, err)
 			require.Len(t, logs, 1+tt.agents)
@@ -67,7 +65,6 @@ func TestALogIsRecognizedByItsContent(t *testing.T) {
 }
 
 func TestInputIsRecognizedByItsFirstLine(t *testing.T) {
-	t.Parallel()
 	for name, want := range map[string]*transcripts.Format{
 		"family/stream.ndjson": transcripts.ClaudeStream, "family/run.ndjson": transcripts.OpenCodeRun,
 		"nested.jsonl": transcripts.ClaudeSession, "family/export.json": transcripts.OpenCodeExport,
@@ -95,7 +92,6 @@ func TestInputIsRecognizedByItsFirstLine(t *testing.T) {
 }
 
 func TestSubagentsOfTheOldLayoutAreBesideTheirSession(t *testing.T) {
-	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "[a] project")
 	require.NoError(t, os.MkdirAll(dir, 0o755))
 	write := func(name, text string) {
@@ -115,7 +111,6 @@ func TestSubagentsOfTheOldLayoutAreBesideTheirSession(t *testing.T) {
 }
 
 func TestFlamesOwnFolderIsSkipped(t *testing.T) {
-	t.Parallel()
 	dir := t.TempDir()
 	line := []byte(`{"type":"user","sessionId":"s","message":{"content":"hello"}}` + "\n")
 	inside := filepath.Join(dir, ".flame", "agents", "agent-1")
@@ -131,7 +126,6 @@ func TestFlamesOwnFolderIsSkipped(t *testing.T) {
 }
 
 func TestOtherFilesAreNoLogs(t *testing.T) {
-	t.Parallel()
 	dir := t.TempDir()
 	for name, text := range map[string]string{"empty.jsonl": "", "prose.txt": "Dear all,\n", "other.json": `{"info": 3}`, "list.json": "[1]"} {
 		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644))
@@ -149,7 +143,6 @@ func TestOtherFilesAreNoLogs(t *testing.T) {
 }
 
 func TestOpenCodesDatabaseIsReadDuringWrites(t *testing.T) {
-	t.Parallel()
 	path, db := database(t)
 	tx, err := db.Begin()
 	require.NoError(t, err)
@@ -173,7 +166,6 @@ func TestOpenCodesDatabaseIsReadDuringWrites(t *testing.T) {
 }
 
 func TestASessionOfADatabaseIncludesThoseBelowIt(t *testing.T) {
-	t.Parallel()
 	path, _ := database(t)
 	var said []string
 	for m, err := range transcripts.OpenCodeDB(t.Context(), path, "ses_e02cbaefaffeDJauD5BUv5xA8Q") {
@@ -188,7 +180,6 @@ func TestASessionOfADatabaseIncludesThoseBelowIt(t *testing.T) {
 }
 
 func TestAnotherDatabaseIsAnError(t *testing.T) {
-	t.Parallel()
 	path := filepath.Join(t.TempDir(), "other.db")
 	db, err := sql.Open("sqlite", path)
 	require.NoError(t, err)
@@ -205,7 +196,6 @@ func TestAnotherDatabaseIsAnError(t *testing.T) {
 
 // Each database that flame cannot read is refused in words about its tables, not in SQL's.
 func TestDatabasesOfOtherVersionsAreRefusedInWords(t *testing.T) {
-	t.Parallel()
 	for name, tt := range map[string]struct{ sql, want string }{
 		"another program's":        {"CREATE TABLE base_messages (x)", "a database of another program"},
 		"sessions alone":           {"CREATE TABLE session (id)", "a database of another program"},
@@ -229,7 +219,6 @@ func TestDatabasesOfOtherVersionsAreRefusedInWords(t *testing.T) {
 // In a folder where SQLite can make no file, it opens a database with a write-ahead log only as one that
 // never changes; here a link to nowhere is in the file's place.
 func TestADatabaseWithoutAPlaceForItsFilesIsRead(t *testing.T) {
-	t.Parallel()
 	path, db := database(t)
 	copied := filepath.Join(t.TempDir(), "opencode.db")
 	_, err := db.Exec("PRAGMA wal_checkpoint(TRUNCATE)")
@@ -250,7 +239,6 @@ func TestADatabaseWithoutAPlaceForItsFilesIsRead(t *testing.T) {
 }
 
 func TestTheFilesOfOpenCodeBeforeItsDatabaseAreNamed(t *testing.T) {
-	t.Parallel()
 	dir := t.TempDir()
 	for _, name := range []string{"storage/session/p/ses_1.json", "storage/message/ses_1/msg_1.json"} {
 		file := filepath.Join(dir, filepath.FromSlash(name))

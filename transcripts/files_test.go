@@ -50,14 +50,12 @@ func changed(t *testing.T, read reader, line string) (files []core.FileChange) {
 
 // What is odd about changes is in testdata/edits/odd.jsonl and odd.ndjson; the id of a call says it.
 func TestOpenCodesChangesAreBounded(t *testing.T) {
-	t.Parallel()
 	many := `{"files":[` + strings.TrimSuffix(strings.Repeat(`{"filePath":"/x","type":"delete"},`, 600), ",") + `]}`
 	assert.Len(t, transcripts.OpenCodeFiles("apply_patch", []byte("{}"), []byte(many)), 500)
 	assert.Empty(t, transcripts.OpenCodeFiles("edit", []byte("{"), []byte("]")), "no JSON")
 }
 
 func TestALongPatchIsCutButCountedInFull(t *testing.T) {
-	t.Parallel()
 	content, err := json.Marshal(strings.Repeat("a line of a file\n", 10_000))
 	require.NoError(t, err)
 	files := changed(t, claudeSession, answered(fmt.Sprintf(`{"type":"create","filePath":"/x","content":%s,"originalFile":null,"structuredPatch":[]}`, content)))

@@ -13,7 +13,6 @@ import (
 )
 
 func TestGeminiAnswersCountOnce(t *testing.T) {
-	t.Parallel()
 	messages, err := collect(samples["gemini/family.jsonl"], sample(t, "gemini/family.jsonl"))
 	require.NoError(t, err)
 	var sum core.Usage
@@ -30,7 +29,6 @@ func TestGeminiAnswersCountOnce(t *testing.T) {
 }
 
 func TestTheEndOfAGeminiLogShowsTheLastTurn(t *testing.T) {
-	t.Parallel()
 	raw, err := os.ReadFile("testdata/gemini/session.jsonl")
 	require.NoError(t, err)
 	for _, log := range []string{string(raw), strings.Repeat("x", 100) + "\n" + string(raw) + `{"id":"1`} {

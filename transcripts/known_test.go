@@ -17,7 +17,6 @@ import (
 // TestLogsAreKnownHoweverTheyBegin has logs whose first line does not show their format, or whose lines
 // are long.
 func TestLogsAreKnownHoweverTheyBegin(t *testing.T) {
-	t.Parallel()
 	const snapshot = `{"type":"file-history-snapshot","messageId":"m","snapshot":{"trackedFileBackups":{}},"isSnapshotUpdate":false}` + "\n"
 	prompt := func(text string) string {
 		return `{"type":"user","sessionId":"s","uuid":"u","timestamp":"2026-02-01T10:00:00.000Z","message":{"role":"user","content":"` + text + `"}}` + "\n"
@@ -44,7 +43,6 @@ func TestLogsAreKnownHoweverTheyBegin(t *testing.T) {
 		"text in place of a list": {strings.Replace(old, `[{"text":"hello"}]`, `"hello"`, 1), gemini.Document, "hello"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
 			path := filepath.Join(t.TempDir(), "log.json")
 			require.NoError(t, os.WriteFile(path, []byte(tt.text), 0o600))
 			for _, at := range []string{path, filepath.Dir(path)} {
@@ -70,7 +68,6 @@ func TestLogsAreKnownHoweverTheyBegin(t *testing.T) {
 }
 
 func TestAByteOrderMarkHidesNoLine(t *testing.T) {
-	t.Parallel()
 	line := func(id string) string {
 		return `{"type":"user","uuid":"` + id + `","sessionId":"s-1","message":{"role":"user","content":"hello"}}` + "\n"
 	}
@@ -92,7 +89,6 @@ func without(u core.Usage) core.Usage {
 }
 
 func TestAKnownLogWithoutAKnownEntryIsNoSuccess(t *testing.T) {
-	t.Parallel()
 	path := filepath.Join(t.TempDir(), "log.jsonl")
 	require.NoError(t, os.WriteFile(path, []byte(`{"type":"turn-of-the-future","sessionId":"s","words":"hello"}`+"\n"), 0o600))
 	logs, err := formats.Detect(path, nil)
@@ -108,7 +104,6 @@ func TestAKnownLogWithoutAKnownEntryIsNoSuccess(t *testing.T) {
 // TestARecordIsFoundAgainByItsNumber reads each entry of real logs twice: as a search finds it, and by its
 // number.
 func TestARecordIsFoundAgainByItsNumber(t *testing.T) {
-	t.Parallel()
 	blank := filepath.Join(t.TempDir(), "log.jsonl")
 	require.NoError(t, os.WriteFile(blank, []byte("\n"+sample(t, "nested.jsonl")+"\n\n"), 0o600))
 	for _, path := range []string{

@@ -12,7 +12,6 @@ import (
 )
 
 func TestAnswersHaveTheirListPrice(t *testing.T) {
-	t.Parallel()
 	const million = 1_000_000
 	tests := map[string]struct {
 		model string
@@ -41,7 +40,6 @@ func TestAnswersHaveTheirListPrice(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
 			priced := transcripts.Priced(tt.model, tt.usage)
 			assert.InDelta(t, tt.usd, priced.CostUSD, 1e-9)
 			assert.Equal(t, tt.not, priced.Unpriced)
@@ -54,7 +52,6 @@ func TestAnswersHaveTheirListPrice(t *testing.T) {
 }
 
 func TestAProcessOfGeminiCostsWhatItsModelsDo(t *testing.T) {
-	t.Parallel()
 	tests := map[string]struct {
 		models string
 		usd    float64
@@ -67,7 +64,6 @@ func TestAProcessOfGeminiCostsWhatItsModelsDo(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
 			log := `{"type":"init","session_id":"s","model":"auto"}` + "\n" +
 				strings.ReplaceAll(`{"type":"result","status":"success","stats":{"input_tokens":9,"models":{`+tt.models+`}}}`, "\n", "") + "\n"
 			messages, err := collect(samples["gemini/run.ndjson"], log)

@@ -29,14 +29,12 @@ func readOn(t *testing.T, host, path string, from core.LogPosition) (messages []
 }
 
 func TestALogReadInPiecesHasTheSameMessages(t *testing.T) {
-	t.Parallel()
 	for name, host := range map[string]string{
 		"nested.jsonl": claudeCode, "subagent.jsonl": claudeCode, "compact.jsonl": claudeCode, "older/growing.jsonl": claudeCode,
 		"older/inside.jsonl": claudeCode, "older/counts.jsonl": "codex", "older/agent.jsonl": "codex", "older/resumed.jsonl": "codex",
 		"codex/resumed.jsonl": "codex", "codex/compacted.jsonl": "codex",
 	} {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
 			text := sample(t, name)
 			read := claudeSession
 			if host == "codex" {
@@ -60,7 +58,6 @@ func TestALogReadInPiecesHasTheSameMessages(t *testing.T) {
 }
 
 func TestAShortenedLogIsReadFromItsBeginning(t *testing.T) {
-	t.Parallel()
 	path := filepath.Join(t.TempDir(), "log.jsonl")
 	require.NoError(t, os.WriteFile(path, []byte(`{"type":"user","message":{"content":"anew"}}`+"\n"), 0o600))
 	messages, next := readOn(t, claudeCode, path, core.LogPosition{Offset: 1000, Last: "m"})
@@ -70,7 +67,6 @@ func TestAShortenedLogIsReadFromItsBeginning(t *testing.T) {
 
 // What was counted of an answer is not known if its line is too far back: nothing of it counts again.
 func TestAnAnswerFarBackIsNotCountedAgain(t *testing.T) {
-	t.Parallel()
 	path := filepath.Join(t.TempDir(), "log.jsonl")
 	answer := `{"type":"assistant","sessionId":"s","message":{"id":"m","content":[],"usage":{"input_tokens":7,"output_tokens":%d}}}` + "\n"
 	between := `{"type":"user","sessionId":"s","message":{"content":"` + strings.Repeat("x", 300<<10) + `"}}` + "\n"
@@ -83,7 +79,6 @@ func TestAnAnswerFarBackIsNotCountedAgain(t *testing.T) {
 }
 
 func TestAnUnreadableLogIsAnError(t *testing.T) {
-	t.Parallel()
 	dir := t.TempDir()
 	pipe := filepath.Join(dir, "pipe")
 	require.NoError(t, syscall.Mkfifo(pipe, 0o600))
@@ -97,7 +92,6 @@ func TestAnUnreadableLogIsAnError(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
 			count := 0
 			for _, err := range formats.Read(tt.host, tt.path, core.LogPosition{}) {
 				count++
@@ -109,7 +103,6 @@ func TestAnUnreadableLogIsAnError(t *testing.T) {
 }
 
 func TestThePriceOfAnAnswerIsThatOfTheClient(t *testing.T) {
-	t.Parallel()
 	const all = `{"input_tokens":10000,"output_tokens":1000,"cache_read_input_tokens":30000,"cache_creation_input_tokens":20000,
 		"cache_creation":{"ephemeral_1h_input_tokens":5000}`
 	tests := map[string]struct {
@@ -135,7 +128,6 @@ func TestThePriceOfAnAnswerIsThatOfTheClient(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
 			line := fmt.Sprintf(`{"type":"assistant","message":{"id":"m","model":%q,"content":[],"usage":%s}}}`, tt.model, tt.usage)
 			require.True(t, json.Valid([]byte(line)), line)
 			messages, err := collect(claudeSession, strings.ReplaceAll(line, "\n", "")+"\n")

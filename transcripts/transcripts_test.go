@@ -132,7 +132,6 @@ func TestRealLogsMatchTheirGoldenFiles(t *testing.T) {
 }
 
 func TestNoLineIsLost(t *testing.T) {
-	t.Parallel()
 	log := sample(t, "nested.jsonl")
 	messages, err := collect(claudeSession, log)
 	require.NoError(t, err)
@@ -145,7 +144,6 @@ func TestNoLineIsLost(t *testing.T) {
 }
 
 func TestTheUsageOfAnAnswerCountsOnce(t *testing.T) {
-	t.Parallel()
 	log := `{"type":"assistant","message":{"id":"m","content":[{"type":"tool_use","id":"t","name":"Bash"}],` +
 		`"usage":{"input_tokens":10,"output_tokens":5,"cache_read_input_tokens":3,"cache_creation_input_tokens":2}}}` + "\n"
 	messages, err := collect(claudeSession, log+log)
@@ -156,7 +154,6 @@ func TestTheUsageOfAnAnswerCountsOnce(t *testing.T) {
 }
 
 func TestAnIncompleteLastLineIsErrTorn(t *testing.T) {
-	t.Parallel()
 	log := sample(t, "nested.jsonl")
 	whole, err := collect(claudeSession, log)
 	require.NoError(t, err)
@@ -168,7 +165,6 @@ func TestAnIncompleteLastLineIsErrTorn(t *testing.T) {
 }
 
 func TestToolCallsHaveTheirResults(t *testing.T) {
-	t.Parallel()
 	for name, read := range samples {
 		messages, err := collect(read, sample(t, name))
 		require.NoError(t, err)
@@ -187,7 +183,6 @@ func TestToolCallsHaveTheirResults(t *testing.T) {
 }
 
 func TestALogWithoutLinesHasNoReader(t *testing.T) {
-	t.Parallel()
 	for _, format := range []*transcripts.Format{transcripts.OpenCodeExport, transcripts.OpenCodeStore, nil} {
 		messages, err := collect(in(format), "{}\n")
 		require.ErrorContains(t, err, "has no lines")
@@ -266,7 +261,6 @@ func TestALongLineNeedsLittleMoreThanItsOwnMemory(t *testing.T) {
 }
 
 func TestALineBeyondTheLimitIsCutAndTheRestIsRead(t *testing.T) {
-	t.Parallel()
 	long := io.MultiReader(
 		strings.NewReader(`{"type":"user","message":{"content":"`), io.LimitReader(letters{}, 100<<20), strings.NewReader("\"}}\n"),
 		strings.NewReader(`{"type":"user","message":{"content":"after"}}`+"\n"))

@@ -9,7 +9,6 @@ import (
 )
 
 func TestADurationIsSecondsOrHasUnits(t *testing.T) {
-	t.Parallel()
 	for text, want := range map[string]time.Duration{
 		"90": 90 * time.Second, "0.5": 500 * time.Millisecond, "0": 0, "90s": 90 * time.Second, "5m": 5 * time.Minute,
 		"2h": 2 * time.Hour, "1h30m": 90 * time.Minute, "7d": 7 * 24 * time.Hour,
@@ -25,7 +24,6 @@ func TestADurationIsSecondsOrHasUnits(t *testing.T) {
 }
 
 func TestASizeHasAUnit(t *testing.T) {
-	t.Parallel()
 	for text, want := range map[string]int64{"500MB": 500 << 20, "20gb": 20 << 30, " 1 TB ": 1 << 40, "0MB": 0} {
 		got, err := parseSize(text)
 		require.NoError(t, err, text)

@@ -14,7 +14,6 @@ import (
 )
 
 func TestPrintableTextDoesNotSteerATerminal(t *testing.T) {
-	t.Parallel()
 	tests := map[string]struct{ text, want string }{
 		"plain text stays":             {"Größe ✓ 世界\n\ttabs", "Größe ✓ 世界\n\ttabs"},
 		"escape sequences lose ESC":    {"a\x1b[31mb", "a[31mb"},
@@ -25,14 +24,12 @@ func TestPrintableTextDoesNotSteerATerminal(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
 			assert.Equal(t, tt.want, core.Printable(tt.text))
 		})
 	}
 }
 
 func TestEscapedJSONKeepsItsMeaning(t *testing.T) {
-	t.Parallel()
 	text := "a\x1b\x7f\u009b\u200e\u202e 世界 \U0001f525"
 	raw, err := json.Marshal(text)
 	require.NoError(t, err)
@@ -44,14 +41,12 @@ func TestEscapedJSONKeepsItsMeaning(t *testing.T) {
 }
 
 func TestListsAreNeverNull(t *testing.T) {
-	t.Parallel()
 	raw, _, err := TreeJSON([]outline.Line{{Frame: core.Frame{ID: "frame-1"}}}, "")
 	require.NoError(t, err)
 	assert.NotContains(t, string(raw), "null")
 }
 
 func TestTheCommandForAFolderOfAnotherUserIsOneWord(t *testing.T) {
-	t.Parallel()
 	_, hint := Foreign(place.Place{Foreign: "/srv/it's; rm -rf ~"})
 	assert.Contains(t, hint, `safe.directory '/srv/it'\''s; rm -rf ~'`)
 }

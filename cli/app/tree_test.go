@@ -68,7 +68,6 @@ func randomLines(r *rand.Rand, n int, levels int32) []outline.Line {
 }
 
 func TestATreeInJSONEqualsTheOutputOfEncodingJSON(t *testing.T) {
-	t.Parallel()
 	for seed := range uint64(300) {
 		r := rand.New(rand.NewPCG(seed, 7))
 		lines := randomLines(r, r.IntN(50), 20)
@@ -84,7 +83,6 @@ func TestATreeInJSONEqualsTheOutputOfEncodingJSON(t *testing.T) {
 }
 
 func TestADeepTreeInJSONIsCutAndCounted(t *testing.T) {
-	t.Parallel()
 	const n = 3000
 	lines := make([]outline.Line, n)
 	for i := range lines {
@@ -104,7 +102,6 @@ func TestADeepTreeInJSONIsCutAndCounted(t *testing.T) {
 }
 
 func TestALineWithADeletedParentStaysInTheTree(t *testing.T) {
-	t.Parallel()
 	raw, _, err := TreeJSON([]outline.Line{
 		{Frame: core.Frame{ID: "root"}}, {Branch: outline.Branch{Depth: 2}, Frame: core.Frame{ID: "below one that was deleted"}},
 	}, "")

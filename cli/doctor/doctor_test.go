@@ -37,7 +37,6 @@ func (quiet) Launch(hosts.LaunchSpec) (hosts.Launch, error) {
 }
 
 func TestTheDoctorReportsGrantsThatWereMadeWhileAgentsRan(t *testing.T) {
-	t.Parallel()
 	dir, data := t.TempDir(), t.TempDir()
 	p := &project.Project{
 		Store: store.Open(data, store.Options{}), Dir: dir, NewID: project.NewID, Log: slog.New(slog.DiscardHandler),
@@ -81,7 +80,6 @@ func TestTheDoctorReportsGrantsThatWereMadeWhileAgentsRan(t *testing.T) {
 }
 
 func TestTheDoctorNamesAgentsThatNobodyWatches(t *testing.T) {
-	t.Parallel()
 	f := projecttest.New(t)
 	now := f.Project.Now()
 	far := supervise.Process{PID: 1, Started: "1/" + strings.Split(supervise.Self().Started, "/")[1] + "/another container"}
@@ -99,7 +97,6 @@ func TestTheDoctorNamesAgentsThatNobodyWatches(t *testing.T) {
 }
 
 func TestTheDoctorListsSomeOfManyFindings(t *testing.T) {
-	t.Parallel()
 	dir := t.TempDir()
 	folder := filepath.Join(dir, ".claude", "agents")
 	require.NoError(t, os.MkdirAll(folder, 0o755))
@@ -121,7 +118,6 @@ func TestTheDoctorListsSomeOfManyFindings(t *testing.T) {
 }
 
 func TestTheDoctorChecksTheStream(t *testing.T) {
-	t.Parallel()
 	const answers = "while read -r line; do n=${line#*:}; printf '{\"n\":%d}\\n' \"${n%%,*}\"; done"
 	tests := map[string]struct{ script, broken string }{
 		"that answers each event":     {script: answers},

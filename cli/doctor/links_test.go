@@ -11,7 +11,6 @@ import (
 )
 
 func TestTheDoctorReportsTheStatusOfTheHub(t *testing.T) {
-	t.Parallel()
 	many := hub.Status{PID: 7, Since: 1, Progress: hub.Progress{Complete: true}}
 	for i := range maxNamed + 3 {
 		many.Machines = append(many.Machines, hub.Machine{ID: fmt.Sprintf("m-%02d", i), Version: "1"})

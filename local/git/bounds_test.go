@@ -20,7 +20,6 @@ import (
 )
 
 func TestOutputIsBounded(t *testing.T) {
-	t.Parallel()
 	r := newRepo(t)
 	require.NoError(t, os.Truncate(filepath.Join(r.dir, "changed"), 66<<20))
 	_, err := git.Run(t.Context(), r.dir, "diff", "--text", "HEAD", "--")
@@ -28,7 +27,6 @@ func TestOutputIsBounded(t *testing.T) {
 }
 
 func TestMemoryIsBounded(t *testing.T) {
-	t.Parallel()
 	effort.Heavy(t)
 	if runtime.GOOS != "linux" {
 		t.Skip("no other system has means for it")
@@ -40,7 +38,6 @@ func TestMemoryIsBounded(t *testing.T) {
 }
 
 func TestAHangingGitIsKilled(t *testing.T) {
-	t.Parallel()
 	r := newRepo(t)
 	pipe := filepath.Join(r.dir, "pipe")
 	require.NoError(t, syscall.Mkfifo(pipe, 0o600))

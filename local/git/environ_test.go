@@ -53,7 +53,6 @@ func TestGitLeavesNoTemporaryFiles(t *testing.T) {
 
 // A folder of a project that has the looks of a bare repository is one to git.
 func TestAnImplicitBareRepositoryIsNotUsed(t *testing.T) {
-	t.Parallel()
 	arm := func() *repo {
 		r := newRepo(t)
 		require.NoError(t, os.Rename(filepath.Join(r.dir, ".git"), filepath.Join(r.dir, "folder", "docs")))

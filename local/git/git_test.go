@@ -19,7 +19,6 @@ import (
 )
 
 func TestTheFirstCommitIdentifiesARepository(t *testing.T) {
-	t.Parallel()
 	root := func(r *repo) string {
 		return r.plain("rev-list", "--max-parents=0", "--first-parent", "HEAD")
 	}
@@ -79,7 +78,6 @@ func TestTheFirstCommitIdentifiesARepository(t *testing.T) {
 	}
 	for name, prepare := range tests {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
 			dir, want := prepare(newRepo(t))
 			got, err := git.FirstCommit(t.Context(), dir)
 			require.NoError(t, err)
@@ -89,7 +87,6 @@ func TestTheFirstCommitIdentifiesARepository(t *testing.T) {
 }
 
 func TestAFirstCommitThatCannotBeReadIsAnError(t *testing.T) {
-	t.Parallel()
 	tests := map[string]func(r *repo){
 		"the folder is gone": func(r *repo) { require.NoError(r.t, os.RemoveAll(r.dir)) },
 		"the history is damaged": func(r *repo) {
@@ -100,7 +97,6 @@ func TestAFirstCommitThatCannotBeReadIsAnError(t *testing.T) {
 	}
 	for name, spoil := range tests {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
 			r := newRepo(t)
 			spoil(r)
 			_, err := git.FirstCommit(t.Context(), r.dir)
@@ -119,7 +115,6 @@ func isProblem(t *testing.T, err error) *core.Problem {
 }
 
 func TestRunAcceptsOnlyKnownCommands(t *testing.T) {
-	t.Parallel()
 	r := newRepo(t)
 	for _, args := range [][]string{
 		nil, {""}, {"add", "--all"}, {"worktree"}, {"worktree", "move"}, {"fetch"},
@@ -131,7 +126,6 @@ func TestRunAcceptsOnlyKnownCommands(t *testing.T) {
 }
 
 func TestDataIsNotReadAsAnOption(t *testing.T) {
-	t.Parallel()
 	r := newRepo(t)
 	option := "--output=" + r.mark
 	_, err := git.Run(t.Context(), r.dir, "diff", "--end-of-options", option, "--")
@@ -145,7 +139,6 @@ func TestDataIsNotReadAsAnOption(t *testing.T) {
 }
 
 func TestAWorktreeHasTheFilesOfItsCommit(t *testing.T) {
-	t.Parallel()
 	r := newRepo(t)
 	first := filepath.Join(r.dir, "..", "first")
 	require.NoError(t, git.AddWorktree(t.Context(), r.dir, first, r.plain("rev-parse", "HEAD~1")))
@@ -160,14 +153,12 @@ func TestAWorktreeHasTheFilesOfItsCommit(t *testing.T) {
 // Another git makes the files of a worktree one after the other, and every git that looks at
 // them in between dies.
 func TestAWorktreeThatIsBeingMadeIsWaitedFor(t *testing.T) {
-	t.Parallel()
 	tests := map[string]struct{ commondir, head string }{
 		"without its repository": {"", "ref: refs/heads/none\n"},
 		"without its commit":     {"../..\n", strings.Repeat("0", 40) + "\n"},
 	}
 	for name, half := range tests {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
 			r := newRepo(t)
 			made := filepath.Join(r.dir, ".git", "worktrees", "made")
 			write := func(name, text string) error { return os.WriteFile(filepath.Join(made, name), []byte(text), 0o600) }
@@ -189,7 +180,6 @@ func TestAWorktreeThatIsBeingMadeIsWaitedFor(t *testing.T) {
 
 // A worktree whose folder was deleted is replaced, and one that another git has begun to make stays.
 func TestADeletedWorktreeIsReplaced(t *testing.T) {
-	t.Parallel()
 	r := newRepo(t)
 	tree := filepath.Join(r.dir, "..", "tree")
 	require.NoError(t, git.AddWorktree(t.Context(), r.dir, tree, "HEAD"))
@@ -203,7 +193,6 @@ func TestADeletedWorktreeIsReplaced(t *testing.T) {
 
 // While git makes a worktree, others prune, which removes a worktree at any step of its making.
 func TestAWorktreeThatIsPrunedIsMadeAgain(t *testing.T) {
-	t.Parallel()
 	r := newRepo(t)
 	for i := range 8 {
 		var prunes sync.WaitGroup
@@ -218,7 +207,6 @@ func TestAWorktreeThatIsPrunedIsMadeAgain(t *testing.T) {
 }
 
 func TestAnUnfilledWorktreeIsRemoved(t *testing.T) {
-	t.Parallel()
 	r := newRepo(t)
 	hash := r.plain("rev-parse", "HEAD:folder/file")
 	require.NoError(t, os.Remove(filepath.Join(r.dir, ".git", "objects", hash[:2], hash[2:])))
@@ -229,7 +217,6 @@ func TestAnUnfilledWorktreeIsRemoved(t *testing.T) {
 }
 
 func TestAddIntentEqualsAdd(t *testing.T) {
-	t.Parallel()
 	tests := map[string]func(r *repo){
 		"with changes of each sort":  func(*repo) {},
 		"with a file that is gone":   func(r *repo) { require.NoError(r.t, os.Remove(filepath.Join(r.dir, "touched"))) },
@@ -246,7 +233,6 @@ func TestAddIntentEqualsAdd(t *testing.T) {
 	}
 	for name, change := range tests {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
 			theirs, ours := newRepo(t), newRepo(t)
 			for _, r := range []*repo{theirs, ours} {
 				change(r)
@@ -262,7 +248,6 @@ func TestAddIntentEqualsAdd(t *testing.T) {
 }
 
 func TestSubmodulesAreListed(t *testing.T) {
-	t.Parallel()
 	r := newRepo(t)
 	none, err := git.Submodules(t.Context(), r.dir)
 	require.NoError(t, err)
@@ -281,7 +266,6 @@ func TestSubmodulesAreListed(t *testing.T) {
 }
 
 func TestTheSizeOfACommitIsTheSumOfItsFiles(t *testing.T) {
-	t.Parallel()
 	r := newRepo(t)
 	r.write("a\tb\nc/new", "12345")
 	require.NoError(t, os.Symlink("changed", filepath.Join(r.dir, "link")))

@@ -8,7 +8,6 @@ import (
 )
 
 func TestSettingsThatRunProgramsAreSwitchedOff(t *testing.T) {
-	t.Parallel()
 	list := strings.Join([]string{
 		"core.editor", "filter.clean", "filter.x.y.clean", "filter.x.y.clean", "filter..process", `filter.a"\ b.required`,
 		"hook.x.event", "hook.x.command", "merge.x.name", "merge.x.driver", "branch.clean.merge", "nodot", "",

@@ -39,10 +39,8 @@ func transport(r *repo, to git.Remote, head string) (errs []error) {
 }
 
 func TestTheSettingsOfARemoteRunNoPrograms(t *testing.T) {
-	t.Parallel()
 	for name, tt := range trapsIn(t, "transport.txtar") {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
 			arm := func() (*repo, git.Remote) {
 				r := newRepo(t)
 				remote := r.bare("remote.git")
@@ -65,11 +63,9 @@ func TestTheSettingsOfARemoteRunNoPrograms(t *testing.T) {
 }
 
 func TestARepositoryCannotMakeATransportRunPrograms(t *testing.T) {
-	t.Parallel()
 	effort.Heavy(t)
 	for name, tt := range trapsIn(t, "traps.txtar") {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
 			r := newRepo(t)
 			remote, head := r.bare("remote.git"), r.plain("rev-parse", "HEAD")
 			transport(r.arm(tt), remote, head)
@@ -101,7 +97,6 @@ func TestTransportsUseTheUsersConfiguration(t *testing.T) {
 }
 
 func TestErrorsContainNoPassword(t *testing.T) {
-	t.Parallel()
 	r := newRepo(t)
 	remote, err := git.ParseRemote("https://me:secret@127.0.0.1:1/me/x.git")
 	require.NoError(t, err)
@@ -113,7 +108,6 @@ func TestErrorsContainNoPassword(t *testing.T) {
 }
 
 func TestRemotesHaveOneMeaning(t *testing.T) {
-	t.Parallel()
 	good := map[string][2]string{ // URL, name
 		"https://github.com/me/x.git":          {"https://github.com/me/x.git", "github.com/me/x"},
 		"https://token@GitHub.com:443/me/x/":   {"https://GitHub.com:443/me/x/", "github.com/me/x"},
@@ -150,7 +144,6 @@ func TestRemotesHaveOneMeaning(t *testing.T) {
 }
 
 func TestATransportRefusesOptionsAndOddRefs(t *testing.T) {
-	t.Parallel()
 	r := newRepo(t)
 	remote, head := r.bare("remote.git"), r.plain("rev-parse", "HEAD")
 	for _, ref := range []string{

@@ -105,11 +105,9 @@ func everything(r *repo) error {
 }
 
 func TestARepositoryCannotMakeGitRunPrograms(t *testing.T) {
-	t.Parallel()
 	effort.Heavy(t)
 	for name, tt := range trapsIn(t, "traps.txtar") {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
 			control := newRepo(t).arm(tt)
 			out, _ := control.sprung(tt)
 			if _, err := os.Stat(control.mark); err != nil && tt.is == "newer" {

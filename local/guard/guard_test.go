@@ -62,7 +62,6 @@ func ask(t *testing.T, url, path string, header ...string) *http.Response {
 }
 
 func TestAGuardChecksTheHostHeader(t *testing.T) {
-	t.Parallel()
 	tests := cases.Read[struct {
 		Header []string
 		Status int
@@ -80,14 +79,12 @@ func TestAGuardChecksTheHostHeader(t *testing.T) {
 }
 
 func TestAGuardAcceptsPagesOfItsOwnOrigin(t *testing.T) {
-	t.Parallel()
 	tests := cases.Read[struct {
 		Addr, Host, Origin string // PORT is the server's; no host: its address
 		Status             int
 	}](t, "testdata/origins.yaml")
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
 			web := serve(t, withToken(t, tt.Addr))
 			_, port, err := net.SplitHostPort(strings.TrimPrefix(web, "http://"))
 			require.NoError(t, err)
@@ -101,7 +98,6 @@ func TestAGuardAcceptsPagesOfItsOwnOrigin(t *testing.T) {
 }
 
 func TestAGuardRequiresTheToken(t *testing.T) {
-	t.Parallel()
 	for _, addr := range []string{"127.0.0.1:0", "0.0.0.0:0"} {
 		web := serve(t, withToken(t, addr))
 		for authorization, known := range map[string]bool{
@@ -129,7 +125,6 @@ func TestAGuardRequiresTheToken(t *testing.T) {
 }
 
 func TestAGuardOffersNoOAuth(t *testing.T) {
-	t.Parallel()
 	web := serve(t, withToken(t, "127.0.0.1:0"))
 	for _, path := range []string{
 		"/.well-known/", "/.well-known/oauth-protected-resource", "/.well-known/oauth-protected-resource/mcp",
@@ -148,7 +143,6 @@ func TestAGuardOffersNoOAuth(t *testing.T) {
 }
 
 func TestAGuardNeedsAGoodTokenUnlessOnLoopback(t *testing.T) {
-	t.Parallel()
 	type row struct {
 		Addr, Token string
 		NoToken     bool
@@ -162,7 +156,6 @@ func TestAGuardNeedsAGoodTokenUnlessOnLoopback(t *testing.T) {
 	tests["one with what cannot be seen"] = row{Addr: "127.0.0.1:0", Token: strings.Repeat("\u200b", 16), Problem: "control"}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
 			_, err := guard.New(tt.Addr, tt.Token)
 			if tt.NoToken {
 				_, err = guard.WithoutToken(tt.Addr)
@@ -183,7 +176,6 @@ func TestAGuardNeedsAGoodTokenUnlessOnLoopback(t *testing.T) {
 }
 
 func TestAGuardWithoutTokenRefusesOtherPages(t *testing.T) {
-	t.Parallel()
 	g, err := guard.WithoutToken("127.0.0.1:0")
 	require.NoError(t, err)
 	web := serve(t, g)

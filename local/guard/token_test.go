@@ -17,7 +17,6 @@ import (
 )
 
 func TestATokenIsMadeOnceAndOnlyItsOwnerReadsIt(t *testing.T) {
-	t.Parallel()
 	dir := t.TempDir()
 	path := filepath.Join(dir, "http-token")
 	token, err := guard.KeptToken(path)
@@ -46,7 +45,6 @@ func names(t *testing.T, dir string) (names []string) {
 }
 
 func TestServersThatStartTogetherUseTheSameToken(t *testing.T) {
-	t.Parallel()
 	for range 20 {
 		dir := t.TempDir()
 		tokens := make([]string, 16)
@@ -71,7 +69,6 @@ func TestServersThatStartTogetherUseTheSameToken(t *testing.T) {
 }
 
 func TestATokenMayComeFromAPerson(t *testing.T) {
-	t.Parallel()
 	path := filepath.Join(t.TempDir(), "http-token")
 	require.NoError(t, os.WriteFile(path, []byte("  a-token-of-my-own\n"), 0o600))
 	token, err := guard.KeptToken(path)
@@ -80,7 +77,6 @@ func TestATokenMayComeFromAPerson(t *testing.T) {
 }
 
 func TestATokenThatOthersMayKnowIsRefused(t *testing.T) {
-	t.Parallel()
 	const token = "0123456789abcdef"
 	// written makes the file as its owner would, and then changes it.
 	written := func(content string, change func(path string) error) func(path string) error {
@@ -115,7 +111,6 @@ func TestATokenThatOthersMayKnowIsRefused(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
 			if strings.Contains(name, "owner") && os.Getuid() != 0 {
 				t.Skip("only root can give a file away")
 			}
@@ -139,7 +134,6 @@ func TestATokenThatOthersMayKnowIsRefused(t *testing.T) {
 }
 
 func TestATokenThatCannotBeStoredIsAProblem(t *testing.T) {
-	t.Parallel()
 	missing := filepath.Join(t.TempDir(), "missing", "http-token")
 	_, err := guard.KeptToken(missing)
 	var problem *core.Problem

@@ -69,7 +69,6 @@ func TestAbandonedWaitsCostOneThread(t *testing.T) {
 }
 
 func TestALateLockGoesToTheNextWait(t *testing.T) {
-	t.Parallel()
 	path := filepath.Join(t.TempDir(), "lock")
 	release := held(t, path)
 	_, err := lock.Acquire(impatient(), path)
@@ -99,7 +98,6 @@ func TestALateLockGoesToTheNextWait(t *testing.T) {
 }
 
 func TestAWaitIsForThePresentFile(t *testing.T) {
-	t.Parallel()
 	path := filepath.Join(t.TempDir(), "lock")
 	held(t, path) // until the end of the test
 	_, err := lock.Acquire(impatient(), path)
@@ -118,7 +116,6 @@ func TestAWaitIsForThePresentFile(t *testing.T) {
 
 // A process that is just being started shares the open files of this one.
 func TestALockIsReleasedThatAnotherProcessShares(t *testing.T) {
-	t.Parallel()
 	path := filepath.Join(t.TempDir(), "lock")
 	taken, err := lock.Acquire(t.Context(), path)
 	require.NoError(t, err)

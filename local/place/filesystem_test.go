@@ -12,7 +12,6 @@ import (
 )
 
 func TestUnsuitedFilesystems(t *testing.T) {
-	t.Parallel()
 	for name, refused := range map[string]bool{"": false, "NFS": true, "SMB": true, "9p": true, "FUSE": true} {
 		err := suits("/some/folder", name)
 		assert.Equal(t, refused, errors.Is(err, core.ErrUnavailable), name)

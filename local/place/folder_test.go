@@ -57,7 +57,6 @@ func (s site) there(f *place.Folder) bool {
 }
 
 func TestTheDataFolderIsInTheUsersDataFolder(t *testing.T) {
-	t.Parallel()
 	s := newSite(t)
 	s.dir("code/my app")
 	f := s.folder("code/my app", neverAsked(t))
@@ -85,7 +84,6 @@ func TestTheDataFolderIsInTheUsersDataFolder(t *testing.T) {
 }
 
 func TestSettingsDetermineTheDataFolder(t *testing.T) {
-	t.Parallel()
 	s := newSite(t)
 	s.dir("project")
 	s.repository("home/dotfiles")
@@ -141,7 +139,6 @@ func TestSettingsDetermineTheDataFolder(t *testing.T) {
 }
 
 func TestUntrustedDataIsRefused(t *testing.T) {
-	t.Parallel()
 	tests := map[string]struct {
 		spoil func(s site, data string)
 		says  string
@@ -176,7 +173,6 @@ func TestUntrustedDataIsRefused(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
 			if tt.root && os.Getuid() != 0 {
 				t.Skip("only root can give a folder away")
 			}
@@ -216,7 +212,6 @@ func (s site) look() (all []string) {
 }
 
 func TestARootIsRecognized(t *testing.T) {
-	t.Parallel()
 	tests := map[string]struct {
 		before, after func(s site)
 		same          bool
@@ -232,7 +227,6 @@ func TestARootIsRecognized(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
 			s := newSite(t)
 			tt.before(s)
 			first := s.folder("p", firstCommit)
@@ -264,7 +258,6 @@ func (s site) clone(from, to string) {
 }
 
 func TestDataIsNotUsedIfGitCannotIdentifyIt(t *testing.T) {
-	t.Parallel()
 	s := newSite(t)
 	s.repository("p")
 	first := s.folder("p", firstCommit)
@@ -281,7 +274,6 @@ func TestDataIsNotUsedIfGitCannotIdentifyIt(t *testing.T) {
 }
 
 func TestOneOfManyFirstWritersMakesTheFolder(t *testing.T) {
-	t.Parallel()
 	s := newSite(t)
 	s.dir("p")
 	old := s.folder("p", firstCommit)
@@ -312,7 +304,6 @@ func TestOneOfManyFirstWritersMakesTheFolder(t *testing.T) {
 }
 
 func TestTheDataOfAMovedProjectIsFoundAndAdopted(t *testing.T) {
-	t.Parallel()
 	tests := map[string]func(s site){
 		"a folder that was moved":     func(s site) { s.dir("p"); s.made("p"); s.move(s.path("p"), s.path("q")) },
 		"a repository that was moved": func(s site) { s.repository("p"); s.made("p"); s.move(s.path("p"), s.path("q")) },
@@ -326,7 +317,6 @@ func TestTheDataOfAMovedProjectIsFoundAndAdopted(t *testing.T) {
 	}
 	for name, begin := range tests {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
 			s := newSite(t)
 			s.dir("unrelated")
 			s.made("unrelated")
@@ -364,7 +354,6 @@ func (s site) made(project string) {
 }
 
 func TestTheDataOfAnExistingProjectIsNotAdopted(t *testing.T) {
-	t.Parallel()
 	s := newSite(t)
 	for _, name := range []string{"p", "q"} {
 		s.dir(name)

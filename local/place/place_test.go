@@ -57,7 +57,6 @@ func (s site) repository(name string) {
 }
 
 func TestLocateFindsTheProject(t *testing.T) {
-	t.Parallel()
 	s := newSite(t)
 	s.dir("home/.flame")
 	s.repository("home/repo")
@@ -89,7 +88,6 @@ func TestLocateFindsTheProject(t *testing.T) {
 }
 
 func TestLocateIgnoresRepositoriesOfOtherUsers(t *testing.T) {
-	t.Parallel()
 	if os.Getuid() != 0 {
 		t.Skip("only root can give a folder away")
 	}
@@ -120,7 +118,6 @@ func TestLocateIgnoresRepositoriesOfOtherUsers(t *testing.T) {
 }
 
 func TestAGivenProjectIsSeenFromThePresentWorktree(t *testing.T) {
-	t.Parallel()
 	s := newSite(t)
 	s.repository("repo")
 	s.git("repo", "worktree", "add", "-q", s.path("tree"))

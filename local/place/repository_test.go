@@ -13,7 +13,6 @@ import (
 )
 
 func TestWhicheverWayOneGoesIntoAFolderItIsInTheSameProject(t *testing.T) {
-	t.Parallel()
 	top, err := filepath.EvalSymlinks(t.TempDir())
 	require.NoError(t, err)
 	in := func(parts ...string) string { return filepath.Join(append([]string{top}, parts...)...) }
@@ -53,7 +52,6 @@ func (s site) dotted() {
 
 // TestARepositoryIsOneProject has pairs of folders with one git-common-dir.
 func TestARepositoryIsOneProject(t *testing.T) {
-	t.Parallel()
 	s := newSite(t)
 	s.dotted()
 	s.git(".", "clone", "-q", "--separate-git-dir", s.path("apart.git"), "up", "apart")
@@ -87,7 +85,6 @@ func TestARepositoryIsOneProject(t *testing.T) {
 }
 
 func TestDataUnderAFormerNameStaysInUse(t *testing.T) {
-	t.Parallel()
 	s := newSite(t)
 	s.dotted()
 	s.git(".", "clone", "-q", "--bare", "up", "repo.git")

@@ -25,7 +25,6 @@ func keyed(t *testing.T) (data func() *place.Folder, path string) {
 }
 
 func TestTheStampKeyIsMadeOnceByItsFirstUse(t *testing.T) {
-	t.Parallel()
 	data, path := keyed(t)
 	_, err := data().StampKey(t.Context(), false)
 	require.ErrorIs(t, err, os.ErrNotExist)
@@ -53,7 +52,6 @@ func TestTheStampKeyIsMadeOnceByItsFirstUse(t *testing.T) {
 }
 
 func TestABadStampKeyIsNoKey(t *testing.T) {
-	t.Parallel()
 	tests := map[string]struct {
 		change func(path string) error
 		says   string
@@ -71,7 +69,6 @@ func TestABadStampKeyIsNoKey(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
 			data, path := keyed(t)
 			_, err := data().StampKey(t.Context(), true)
 			require.NoError(t, err)

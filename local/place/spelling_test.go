@@ -41,7 +41,6 @@ func foldingBelow(top string, folders ...string) volume {
 }
 
 func TestAFolderHasOneSpelling(t *testing.T) {
-	t.Parallel()
 	v := foldingBelow("/Volumes", "/Volumes", "/Volumes/Code", "/Volumes/Code/MyApp", "/Volumes/Code/Éclair", "/Volumes/Code/12", "/srv", "/srv/App")
 	for given, want := range map[string]string{
 		"/Volumes/Code/MyApp":  "/Volumes/Code/MyApp",
@@ -57,7 +56,6 @@ func TestAFolderHasOneSpelling(t *testing.T) {
 }
 
 func TestPathsOnACaseSensitiveVolumeStay(t *testing.T) {
-	t.Parallel()
 	base, err := filepath.EvalSymlinks(t.TempDir())
 	require.NoError(t, err)
 	for _, name := range []string{"app", "App", "APP"} {

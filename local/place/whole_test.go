@@ -27,7 +27,6 @@ func read(t *testing.T, path string) string {
 }
 
 func TestWriteIsAtomic(t *testing.T) {
-	t.Parallel()
 	dir := t.TempDir()
 	file := filepath.Join(dir, "file")
 	require.NoError(t, Write(file, 0o600, text("first")))
@@ -46,7 +45,6 @@ func TestWriteIsAtomic(t *testing.T) {
 }
 
 func TestSaveFollowsALink(t *testing.T) {
-	t.Parallel()
 	dir := t.TempDir()
 	target, link := filepath.Join(dir, "target"), filepath.Join(dir, "link")
 	require.NoError(t, os.WriteFile(target, []byte("old"), 0o600))
@@ -59,7 +57,6 @@ func TestSaveFollowsALink(t *testing.T) {
 }
 
 func TestWriteReplacesNoPipe(t *testing.T) {
-	t.Parallel()
 	pipe := filepath.Join(t.TempDir(), "pipe")
 	require.NoError(t, syscall.Mkfifo(pipe, 0o600))
 	assert.ErrorContains(t, Write(pipe, 0o600, text("x")), "is not a regular file")

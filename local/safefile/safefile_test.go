@@ -71,7 +71,6 @@ func soon(t *testing.T, f func()) {
 }
 
 func TestARootReadsNoFileOutside(t *testing.T) {
-	t.Parallel()
 	tests := map[string]struct {
 		links string // NAME -> TARGET, one after the other; PROJECT stands for its path
 		pipe  string // name of a pipe
@@ -109,7 +108,6 @@ func TestARootReadsNoFileOutside(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
 			p := newPlace(t)
 			p.write("project-b/key", secret)
 			for _, link := range strings.FieldsFunc(tt.links, func(c rune) bool { return c == ',' }) {
@@ -135,7 +133,6 @@ func TestARootReadsNoFileOutside(t *testing.T) {
 }
 
 func TestARootFollowsALimitedNumberOfLinks(t *testing.T) {
-	t.Parallel()
 	p := newPlace(t)
 	p.link("in/a.md", "l0")
 	for i := range 60 {
@@ -151,7 +148,6 @@ func TestARootFollowsALimitedNumberOfLinks(t *testing.T) {
 
 // Another process replaces the file during reads. No read may return content from outside.
 func TestALinkThatAppearsDuringAReadDoesNotLeadOut(t *testing.T) {
-	t.Parallel()
 	p := newPlace(t)
 	p.write("project/own/key", "OWN")
 	p.link("own", "b")
@@ -185,7 +181,6 @@ func TestALinkThatAppearsDuringAReadDoesNotLeadOut(t *testing.T) {
 }
 
 func TestAReadIsBounded(t *testing.T) {
-	t.Parallel()
 	p := newPlace(t)
 	p.write("project/large", strings.Repeat("x", 2<<10+1))
 	p.write("project/fits", strings.Repeat("x", 2<<10))
@@ -212,7 +207,6 @@ func TestAReadIsBounded(t *testing.T) {
 }
 
 func TestARootListsNoFolderOutside(t *testing.T) {
-	t.Parallel()
 	tests := map[string]struct {
 		target string
 		err    error
@@ -225,7 +219,6 @@ func TestARootListsNoFolderOutside(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
 			p := newPlace(t)
 			p.link(tt.target, "b")
 			root := p.root()
@@ -242,7 +235,6 @@ func TestARootListsNoFolderOutside(t *testing.T) {
 }
 
 func TestFollowReadsLinksToRegularFiles(t *testing.T) {
-	t.Parallel()
 	p := newPlace(t)
 	p.link("../outside/key", "b")
 	p.link("/dev/zero", "zero")
@@ -265,7 +257,6 @@ func TestFollowReadsLinksToRegularFiles(t *testing.T) {
 
 // The kernel reports size 0 for its files, which have content.
 func TestAReadDoesNotTrustTheReportedSize(t *testing.T) {
-	t.Parallel()
 	if _, err := os.Stat("/proc/self/maps"); err != nil {
 		t.Skip("there is no such file here")
 	}
@@ -294,7 +285,6 @@ func tree(t *testing.T, dir string) map[string]string {
 }
 
 func TestARootWritesAndDeletesNothingOutside(t *testing.T) {
-	t.Parallel()
 	tests := map[string]struct {
 		target, link string
 		err          error // nil: it leads into the project
@@ -311,7 +301,6 @@ func TestARootWritesAndDeletesNothingOutside(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
 			p := newPlace(t)
 			p.link(strings.Replace(tt.target, "PROJECT", p.project, 1), tt.link)
 			before := tree(t, p.outside)
@@ -345,7 +334,6 @@ func TestARootWritesAndDeletesNothingOutside(t *testing.T) {
 }
 
 func TestReplaceLeavesNoOtherFile(t *testing.T) {
-	t.Parallel()
 	p := newPlace(t)
 	root := p.root()
 	require.NoError(t, root.Replace("x/y/flame.js", []byte("1"), 0o644))

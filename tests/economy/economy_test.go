@@ -17,7 +17,6 @@ import (
 
 // TestFigures says what the figures count.
 func TestFigures(t *testing.T) {
-	t.Parallel()
 	w := work.Work{Prompts: []work.Prompt{{Text: "do it\nwell", Pieces: []work.Piece{
 		{Goal: "first", Decisions: []string{"tabs", "spaces"}, Artifacts: []string{"a.go"}, Summary: "was easy"},
 		{Goal: "second", Decisions: []string{"lines"}, Summary: "was hard"},
@@ -46,7 +45,6 @@ func TestFigures(t *testing.T) {
 }
 
 func TestTheChartShowsTheRowsOfTheDocument(t *testing.T) {
-	t.Parallel()
 	document, err := os.ReadFile("../../docs/economy.md")
 	require.NoError(t, err)
 	want, err := chartOf(string(document))
@@ -59,7 +57,6 @@ func TestTheChartShowsTheRowsOfTheDocument(t *testing.T) {
 }
 
 func TestEachFactComesUpOnce(t *testing.T) {
-	t.Parallel()
 	for name, facts := range map[string][]work.Fact{"facts": work.Facts, "others": work.Others} {
 		w, dialogs := work.Remembered(facts, 500)
 		assert.Len(t, facts, 40, name)
@@ -85,7 +82,6 @@ func TestEachFactComesUpOnce(t *testing.T) {
 }
 
 func TestTheTableOfFactsKeepsRowsThatWereNotMeasured(t *testing.T) {
-	t.Parallel()
 	var b strings.Builder
 	measured := []memory{{Host: claudeCode, Variant: behind, Facts: [4]int{30, 8, 1, 1}, Chars: 5}}
 	writeKept(&b, measured, "| OpenCode, flame | 1 | 2 | 3 | 4 | 5 | 6 |\n| Nothing, flame | 1 |\n")
@@ -94,7 +90,6 @@ func TestTheTableOfFactsKeepsRowsThatWereNotMeasured(t *testing.T) {
 }
 
 func TestTablesAreWrittenIntoTheirPlace(t *testing.T) {
-	t.Parallel()
 	file := filepath.Join(t.TempDir(), "economy.md")
 	require.NoError(t, os.WriteFile(file, []byte("before\n"+begin+"OUTDATED\n"+end+"\nafter\n"), 0o644))
 	r := results{
@@ -112,7 +107,6 @@ func TestTablesAreWrittenIntoTheirPlace(t *testing.T) {
 }
 
 func TestNoMoreRequestsMayBeRejectedThanWithoutFlame(t *testing.T) {
-	t.Parallel()
 	row := func(variant string, rejected int) memory {
 		return memory{Host: claudeCode, Variant: variant, Rejected: rejected}
 	}

@@ -13,7 +13,6 @@ import (
 // TestNoContradictionIsReportedAsAgreement also bounds what structure finds: the figures of
 // docs/agents.md.
 func TestNoContradictionIsReportedAsAgreement(t *testing.T) {
-	t.Parallel()
 	for name, least := range map[string]int{"pairs.jsonl": 25, "other_pairs.jsonl": 11} {
 		file, err := open("", name)
 		require.NoError(t, err)
@@ -31,7 +30,6 @@ func TestNoContradictionIsReportedAsAgreement(t *testing.T) {
 }
 
 func TestBadPairsAreRefused(t *testing.T) {
-	t.Parallel()
 	for text, message := range map[string]string{
 		"":                                      "the file is empty",
 		"\n\n":                                  "the file is empty",

@@ -10,7 +10,6 @@ import (
 // TestSuggestionsAreRight bounds the figures of the halves that were not used to choose words. flame
 // rather says nothing than something wrong, so recall only has to be there at all.
 func TestSuggestionsAreRight(t *testing.T) {
-	t.Parallel()
 	var pushes, ends count
 	for _, name := range []string{"turns.jsonl", "prompts.jsonl", "endings.jsonl", "others.jsonl"} {
 		file, err := open("", name)

@@ -67,10 +67,8 @@ func (a api) body(stream, more string) string {
 }
 
 func TestTurnsAreServedInOrder(t *testing.T) {
-	t.Parallel()
 	for name, a := range apis {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
 			server := model.Start(t, model.Script{
 				{Name: "other", Match: regexp.MustCompile("never")},
 				{Name: "main", Match: regexp.MustCompile("begin"), Where: model.FirstUser, Turns: []model.Turn{
@@ -97,7 +95,6 @@ func TestTurnsAreServedInOrder(t *testing.T) {
 }
 
 func TestSessionsAreCountedApart(t *testing.T) {
-	t.Parallel()
 	server := model.Start(t, model.Script{{Name: "main", Turns: []model.Turn{{Text: "one"}, {Text: "two"}}}})
 	const body = `{"messages": [{"role": "user", "content": "hi"}]}`
 	for _, want := range []string{"one", "two", "done"} {
@@ -112,10 +109,8 @@ func TestSessionsAreCountedApart(t *testing.T) {
 }
 
 func TestFailuresAndDelays(t *testing.T) {
-	t.Parallel()
 	for name, a := range apis {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
 			overloaded := model.Error{Status: 529, Type: "overloaded_error", Message: "busy"}
 			server := model.Start(t, model.Script{{Name: "main", Turns: []model.Turn{
 				{Error: &overloaded},
@@ -136,7 +131,6 @@ func TestFailuresAndDelays(t *testing.T) {
 }
 
 func TestAToolThatIsNotOfferedFailsTheTest(t *testing.T) {
-	t.Parallel()
 	recorder := &failures{TB: t}
 	server := model.Start(recorder, model.Script{{Name: "main", Turns: []model.Turn{{Tools: []model.Tool{{Name: "flame_push"}}}}}})
 	post(t, server.URL+"/v1/messages", `{"messages": [], "tools": [{"name": "Bash"}]}`)

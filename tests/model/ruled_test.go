@@ -14,7 +14,6 @@ import (
 )
 
 func TestRulesDecideAndCount(t *testing.T) {
-	t.Parallel()
 	server := model.Start(t, model.Script{{Name: "main", Turns: []model.Turn{{Thinking: "hm", Text: "one"}, {Thinking: "so", Text: "two"}}}})
 	judge := rules.New(rules.Options{Protocol: true, Bound: true, Cache: true})
 	server.Enforce(judge)
@@ -55,7 +54,6 @@ func TestRulesDecideAndCount(t *testing.T) {
 }
 
 func TestTheJudgeCountsWhatOtherAPIsCache(t *testing.T) {
-	t.Parallel()
 	long := strings.Repeat("word ", 1000)
 	tests := map[string]struct{ path, body, read string }{
 		"OpenAI": {"/v1/responses", `{"model": "m", "input": [{"role": "user", "content": "` + long + `"}]}`, `"cached_tokens":(\d+)`},
@@ -67,7 +65,6 @@ func TestTheJudgeCountsWhatOtherAPIsCache(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
 			server := model.Start(t, nil)
 			judge := rules.New(rules.Options{Cache: true})
 			server.Enforce(judge)

@@ -45,7 +45,6 @@ func ask(t *testing.T, method, url, body string, header ...string) *http.Respons
 }
 
 func TestHTTPRefusals(t *testing.T) {
-	t.Parallel()
 	web, _ := startHTTP(t, newRig(), HTTPOptions{})
 	session := startStreamable(t, web).session
 	own, other := []string{sessionHeader, session}, []string{sessionHeader, "mcp-session-7"}
@@ -99,7 +98,6 @@ func assertNoCORS(t *testing.T, response *http.Response) {
 }
 
 func TestHTTPTakesMessagesOfItsOwnTypeAndVersions(t *testing.T) {
-	t.Parallel()
 	tests := map[string]struct {
 		header []string
 		status int
@@ -135,7 +133,6 @@ func TestHTTPTakesMessagesOfItsOwnTypeAndVersions(t *testing.T) {
 
 // What a token looks like is the guard's business; here each path has it asked.
 func TestHTTPNeedsTheTokenOnEveryPath(t *testing.T) {
-	t.Parallel()
 	for _, addr := range []string{"127.0.0.1:0", "0.0.0.0:0"} {
 		metrics := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusTeapot) })
 		web, _ := startHTTP(t, newRig(), HTTPOptions{Guard: guarding(t, addr), Metrics: metrics})
@@ -152,9 +149,7 @@ func TestHTTPNeedsTheTokenOnEveryPath(t *testing.T) {
 }
 
 func TestHTTPSessions(t *testing.T) {
-	t.Parallel()
 	t.Run("each client has one, and tools do not know the id that lets it use that", func(t *testing.T) {
-		t.Parallel()
 		web, _ := startHTTP(t, newRig(), HTTPOptions{})
 		p := startStreamable(t, web)
 		assert.NotEqual(t, p.session, startStreamable(t, web).session)
@@ -164,7 +159,6 @@ func TestHTTPSessions(t *testing.T) {
 		assert.NotEqual(t, p.session, told)
 	})
 	t.Run("one that is deleted is gone, and its streams with it", func(t *testing.T) {
-		t.Parallel()
 		web, _ := startHTTP(t, newRig(), HTTPOptions{})
 		p := startStreamable(t, web)
 		stream := ask(t, http.MethodGet, p.url, "", sessionHeader, p.session)
@@ -175,7 +169,6 @@ func TestHTTPSessions(t *testing.T) {
 		assert.Equal(t, http.StatusNotFound, ask(t, http.MethodPost, p.url, initialized, sessionHeader, p.session).StatusCode)
 	})
 	t.Run("an unused session ends", func(t *testing.T) {
-		t.Parallel()
 		var now atomic.Int64
 		web, _ := startHTTP(t, newRig(), HTTPOptions{IdleTTL: time.Hour, Now: func() time.Time { return time.UnixMilli(now.Load()) }})
 		p := startStreamable(t, web)
@@ -190,7 +183,6 @@ func TestHTTPSessions(t *testing.T) {
 		assert.Equal(t, http.StatusNotFound, use())
 	})
 	t.Run("one with a stream is in use", func(t *testing.T) {
-		t.Parallel()
 		var now atomic.Int64
 		web, _ := startHTTP(t, newRig(), HTTPOptions{IdleTTL: time.Hour, Now: func() time.Time { return time.UnixMilli(now.Load()) }})
 		p := startStreamable(t, web)
@@ -202,7 +194,6 @@ func TestHTTPSessions(t *testing.T) {
 }
 
 func TestHTTPKeepsTheOrderOfWrites(t *testing.T) {
-	t.Parallel()
 	r := newRig()
 	web, handler := startHTTP(t, r, HTTPOptions{})
 	p := startStreamable(t, web)
@@ -230,7 +221,6 @@ func TestHTTPKeepsTheOrderOfWrites(t *testing.T) {
 }
 
 func TestHTTPFinishesACallWhoseClientLeaves(t *testing.T) {
-	t.Parallel()
 	r := newRig()
 	web, _ := startHTTP(t, r, HTTPOptions{})
 	p := startStreamable(t, web)
@@ -249,7 +239,6 @@ func TestHTTPFinishesACallWhoseClientLeaves(t *testing.T) {
 }
 
 func TestHTTPStreamOfNotifications(t *testing.T) {
-	t.Parallel()
 	r := newRig()
 	web, _ := startHTTP(t, r, HTTPOptions{KeepAlive: 10 * time.Millisecond})
 	p := startStreamable(t, web)
@@ -278,7 +267,6 @@ func TestHTTPStreamOfNotifications(t *testing.T) {
 }
 
 func TestServeHTTPEndsInOrder(t *testing.T) {
-	t.Parallel()
 	r := newRig()
 	ctx, stop := context.WithCancel(t.Context())
 	listening := make(chan net.Addr, 1)
@@ -315,7 +303,6 @@ func TestServeHTTPEndsInOrder(t *testing.T) {
 }
 
 func TestServeHTTPReportsAnAddressInUse(t *testing.T) {
-	t.Parallel()
 	taken, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	defer taken.Close()
@@ -325,7 +312,6 @@ func TestServeHTTPReportsAnAddressInUse(t *testing.T) {
 }
 
 func TestHTTPServesMCPClients(t *testing.T) {
-	t.Parallel()
 	web, _ := startHTTP(t, newRig(), HTTPOptions{})
 	header := map[string]string{"Authorization": authorization}
 	clients := map[string]func() (*client.Client, error){

@@ -19,7 +19,6 @@ import (
 )
 
 func TestStdioAnswersOtherRequests(t *testing.T) {
-	t.Parallel()
 	tests := map[string]struct {
 		line    string
 		code    int    // of the error that comes back; 0: a result
@@ -52,7 +51,6 @@ func TestStdioAnswersOtherRequests(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
 			p := startStdio(t.Context(), t, newRig())
 			p.send(t, tt.line)
 			answer := <-p.got()
@@ -69,7 +67,6 @@ func TestStdioAnswersOtherRequests(t *testing.T) {
 }
 
 func TestStdioKeepsTheOrderOfWrites(t *testing.T) {
-	t.Parallel()
 	r := newRig()
 	p := startStdio(t.Context(), t, r)
 	var sent []string
@@ -90,7 +87,6 @@ func TestStdioKeepsTheOrderOfWrites(t *testing.T) {
 }
 
 func TestACallThatGaveUpItsPlaceLetsNoOtherOvertake(t *testing.T) {
-	t.Parallel()
 	r := newRig()
 	p := startStdio(t.Context(), t, r) // the only transport whose lines arrive in their order
 	p.send(t, call(1, "hold_write", ""))
@@ -108,7 +104,6 @@ func TestACallThatGaveUpItsPlaceLetsNoOtherOvertake(t *testing.T) {
 }
 
 func TestStdioAnswersAllAfterTheInputEnds(t *testing.T) {
-	t.Parallel()
 	r := newRig()
 	p := startStdio(t.Context(), t, r)
 	p.send(t, call(1, "hold", ""))
@@ -137,7 +132,6 @@ func TestStdioAnswersAllAfterTheInputEnds(t *testing.T) {
 }
 
 func TestStdioEndsSoonAfterTheSignal(t *testing.T) {
-	t.Parallel()
 	t.Run("what ends in time is answered", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			ctx, stop := context.WithCancel(t.Context())
@@ -172,7 +166,6 @@ func TestStdioEndsSoonAfterTheSignal(t *testing.T) {
 }
 
 func TestStdioEndsSoonAfterTheInput(t *testing.T) {
-	t.Parallel()
 	// ended closes the input and tells how long the server goes on.
 	ended := func(t *testing.T, p *stdioPeer) time.Duration {
 		begun := time.Now()
@@ -259,7 +252,6 @@ func TestStdioEndsSoonAfterTheInput(t *testing.T) {
 
 // A client whose process is gone does not close the input if another process has inherited its end.
 func TestStdioEndsWithAClientThatGivesNoSignOfLife(t *testing.T) {
-	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig()
 		p := startStdio(t.Context(), t, r)
@@ -281,7 +273,6 @@ func TestStdioEndsWithAClientThatGivesNoSignOfLife(t *testing.T) {
 }
 
 func TestStdioReportsADisconnectedClient(t *testing.T) {
-	t.Parallel()
 	in, toServer := io.Pipe()
 	defer toServer.Close()
 	fromServer, out := io.Pipe()
@@ -295,7 +286,6 @@ func TestStdioReportsADisconnectedClient(t *testing.T) {
 }
 
 func TestStdioReportsInputThatFails(t *testing.T) {
-	t.Parallel()
 	broken := errors.New("i/o error")
 	in := io.MultiReader(strings.NewReader(initialize+"\n"), iotest.ErrReader(broken))
 	var out strings.Builder
@@ -304,7 +294,6 @@ func TestStdioReportsInputThatFails(t *testing.T) {
 }
 
 func TestStdioBoundsTheRequestsInProgress(t *testing.T) {
-	t.Parallel()
 	r := newRig()
 	p := startStdio(t.Context(), t, r)
 	for i := range maxInFlight {
@@ -323,7 +312,6 @@ func TestStdioBoundsTheRequestsInProgress(t *testing.T) {
 }
 
 func TestSubscribersGetChangesOfResources(t *testing.T) {
-	t.Parallel()
 	r := newRig()
 	p := startStdio(t.Context(), t, r)
 	changed := func(uri string) {
@@ -342,7 +330,6 @@ func TestSubscribersGetChangesOfResources(t *testing.T) {
 }
 
 func TestTheSubscriptionsOfASessionAreBounded(t *testing.T) {
-	t.Parallel()
 	p := startStdio(t.Context(), t, newRig())
 	ask := func(method string, n int) *mcp.JSONRPCErrorDetails {
 		p.send(t, fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"method":"resources/%s","params":{"uri":"flame://frame/%d"}}`, method, n))
@@ -377,7 +364,6 @@ func hookCall(arguments, meta string) string {
 }
 
 func TestAHookIsAnsweredWhileAnotherToolWaits(t *testing.T) {
-	t.Parallel()
 	r := listening()
 	p := startStdio(t.Context(), t, r)
 	p.send(t, call(1, "hold_write", ""))
@@ -391,7 +377,6 @@ func TestAHookIsAnsweredWhileAnotherToolWaits(t *testing.T) {
 }
 
 func TestOnlyAHookIsAnswered(t *testing.T) {
-	t.Parallel()
 	tests := map[string]struct {
 		message string
 		code    int // of the error; 0: it is answered
@@ -406,7 +391,6 @@ func TestOnlyAHookIsAnswered(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
 			p := startStdio(t.Context(), t, listening())
 			p.send(t, tt.message)
 			answer := <-p.got()

@@ -331,7 +331,6 @@ func startSSE(t *testing.T, web *httptest.Server) *httpPeer {
 
 // TestEveryTransport holds all transports to the same behaviour.
 func TestEveryTransport(t *testing.T) {
-	t.Parallel()
 	transports := map[string]func(*testing.T, *rig) peer{
 		"stdio": func(t *testing.T, r *rig) peer { return startStdio(t.Context(), t, r) },
 		"streamable HTTP": func(t *testing.T, r *rig) peer {
@@ -345,10 +344,8 @@ func TestEveryTransport(t *testing.T) {
 	}
 	for name, start := range transports {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
 			for behaviour, check := range behaviours {
 				t.Run(behaviour, func(t *testing.T) {
-					t.Parallel()
 					r := newRig()
 					check(t, r, start(t, r))
 				})

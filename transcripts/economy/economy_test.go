@@ -90,7 +90,6 @@ func text(name string, tokens int) string {
 }
 
 func TestEveryTokenHasAKind(t *testing.T) {
-	t.Parallel()
 	l := &log{}
 	l.prompt(text("prompt", 50))
 	l.call("Read", `{"file_path":"/a.go"}   `, text("outputa", 400)) // request 0: 50
@@ -111,7 +110,6 @@ func TestEveryTokenHasAKind(t *testing.T) {
 }
 
 func TestAnOutputIsUnusedAfterTheLastAnswerWithItsWords(t *testing.T) {
-	t.Parallel()
 	l := &log{}
 	l.prompt("work")
 	l.call("Read", `{"file_path":"/a.go"}`, "func ReadLedger() "+text("filling", 100))
@@ -125,7 +123,6 @@ func TestAnOutputIsUnusedAfterTheLastAnswerWithItsWords(t *testing.T) {
 }
 
 func TestAnOutputIsStaleAfterTheSameCall(t *testing.T) {
-	t.Parallel()
 	l := &log{}
 	l.prompt("work")
 	l.call("Read", `{"file_path":"/a.go"}   `, text("first", 100))
@@ -136,7 +133,6 @@ func TestAnOutputIsStaleAfterTheSameCall(t *testing.T) {
 }
 
 func TestFoldingLeavesOutFinishedWork(t *testing.T) {
-	t.Parallel()
 	l := &log{}
 	for range 5 {
 		l.prompt(text("prompt", 20))
@@ -156,7 +152,6 @@ func TestFoldingLeavesOutFinishedWork(t *testing.T) {
 }
 
 func TestSmallWorkIsNotFolded(t *testing.T) {
-	t.Parallel()
 	small := func(l *log) {
 		l.prompt("look")
 		for n := range 8 {
@@ -179,7 +174,6 @@ func TestSmallWorkIsNotFolded(t *testing.T) {
 }
 
 func TestFoldingOfOnePromptSavesNothing(t *testing.T) {
-	t.Parallel()
 	l := &log{}
 	l.prompt("all of it")
 	for range 20 {
@@ -191,7 +185,6 @@ func TestFoldingOfOnePromptSavesNothing(t *testing.T) {
 }
 
 func TestACompactionEndsWhatWasBefore(t *testing.T) {
-	t.Parallel()
 	l := &log{}
 	l.prompt("work")
 	l.call("Bash", `{"command":"ls"}`, text("before", 5000))
@@ -206,7 +199,6 @@ func TestACompactionEndsWhatWasBefore(t *testing.T) {
 }
 
 func TestSubagentsCountBesideTheirSession(t *testing.T) {
-	t.Parallel()
 	l := &log{}
 	l.prompt("work")
 	l.answer("done")
@@ -220,7 +212,6 @@ func TestSubagentsCountBesideTheirSession(t *testing.T) {
 }
 
 func TestALogThatBreaksOffGivesWhatItHas(t *testing.T) {
-	t.Parallel()
 	l := &log{}
 	l.prompt("work")
 	l.answer("done")

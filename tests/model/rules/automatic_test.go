@@ -13,7 +13,6 @@ import (
 )
 
 func TestCachesThatNeedNoMarks(t *testing.T) {
-	t.Parallel()
 	tests := map[string]struct {
 		read  rules.Read
 		whole string // a request with room for a text and for more of the conversation
@@ -34,7 +33,6 @@ func TestCachesThatNeedNoMarks(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
 			now := time.Now()
 			judge := rules.New(rules.Options{Cache: true, Now: func() time.Time { return now }})
 			ask := func(text, more string) rules.Verdict {
@@ -65,7 +63,6 @@ func TestCachesThatNeedNoMarks(t *testing.T) {
 }
 
 func TestOtherBodiesAreEmpty(t *testing.T) {
-	t.Parallel()
 	for _, read := range []rules.Read{rules.Responses, rules.Contents} {
 		assert.Empty(t, read([]byte("no JSON")).Messages)
 	}

@@ -70,11 +70,9 @@ func table[C any](t *testing.T, name string) (cases map[string]C) {
 }
 
 func TestProtocol(t *testing.T) {
-	t.Parallel()
 	tests := table[struct{ Obeys, Breaks, Want string }](t, "protocol")
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
 			require.NoError(t, rules.Obeys(conversation(t, tt.Obeys)))
 			assert.ErrorContains(t, rules.Obeys(conversation(t, tt.Breaks)), tt.Want)
 		})
@@ -83,7 +81,6 @@ func TestProtocol(t *testing.T) {
 }
 
 func TestProtocolOfARequest(t *testing.T) {
-	t.Parallel()
 	tests := map[string]struct {
 		body   []byte
 		breaks string
@@ -98,7 +95,6 @@ func TestProtocolOfARequest(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
 			body, err := rules.Parse(tt.body)
 			require.NoError(t, err)
 			if tt.breaks == "" {

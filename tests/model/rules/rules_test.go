@@ -26,7 +26,6 @@ func thoughtTwice(t *testing.T, judge *rules.Judge, more string) string {
 }
 
 func TestThinkingIsBoundToItsPast(t *testing.T) {
-	t.Parallel()
 	const tools = `"tools": [{"name": "read"}], `
 	replaced := func(old, new string) func(string) string {
 		return func(m string) string { return strings.Replace(m, old, new, 1) }
@@ -58,7 +57,6 @@ func TestThinkingIsBoundToItsPast(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
 			if tt.edit == nil {
 				tt.edit = func(m string) string { return m }
 			}
@@ -82,7 +80,6 @@ func TestThinkingIsBoundToItsPast(t *testing.T) {
 }
 
 func TestThinkingBetweenOthersIsMissed(t *testing.T) {
-	t.Parallel()
 	judge := rules.New(rules.Options{Bound: true})
 	messages := thoughtTwice(t, judge, "")
 	verdict := judge.Judge("s", request(messages, ""))
@@ -94,7 +91,6 @@ func TestThinkingBetweenOthersIsMissed(t *testing.T) {
 }
 
 func TestUserMessagesCountAsOneForThinking(t *testing.T) {
-	t.Parallel()
 	judge := rules.New(rules.Options{Bound: true})
 	signed := judge.Judge("s", request("u hi there", "")).Signature
 	assert.NoError(t, judge.Judge("s", request("u hi|u there|a think:"+signed+" yes|u and", "")).Refused)
@@ -104,14 +100,12 @@ func TestUserMessagesCountAsOneForThinking(t *testing.T) {
 func words(text string) int { return 1000 * strings.Count(text, "output") }
 
 func TestCache(t *testing.T) {
-	t.Parallel()
 	type request struct {
 		Messages                     string
 		Minutes, Read, Written, Rest int
 	}
 	for name, requests := range table[[]request](t, "cache") {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
 			now := time.Unix(0, 0)
 			judge := rules.New(rules.Options{Cache: true, Tokens: words, Now: func() time.Time { return now }})
 			for i, r := range requests {
@@ -126,7 +120,6 @@ func TestCache(t *testing.T) {
 func requestOf(messages string) []byte { return request(messages, "") }
 
 func TestStatsAreKeptForEachSession(t *testing.T) {
-	t.Parallel()
 	judge := rules.New(rules.Options{Protocol: true, Cache: true, Tokens: words})
 	judge.Judge("a", requestOf("u hi|a call:1|u result:1*"))
 	judge.Judge("a", requestOf("u hi|a call:1|u result:1*|a call:2|u result:2"))
