@@ -98,7 +98,6 @@ func TestAgentsWorkBelowTheirCallerWithinItsLimits(t *testing.T) {
 
 // isOfferedNoneOf checks what a client did not offer its model.
 func isOfferedNoneOf(t *testing.T, r model.Request, tools ...string) {
-	t.Helper()
 	for _, tool := range tools {
 		_, offered := r.Offered(tool)
 		assert.False(t, offered, "%s is offered", tool)
@@ -161,7 +160,6 @@ func lineIn(r model.Request) string {
 
 // works has the client work on a prompt with the right to edit files.
 func (u *user) works(client, prompt string) string {
-	u.t.Helper()
 	if client == openCode {
 		return u.ask(client, prompt)
 	}
@@ -250,13 +248,11 @@ func (u *user) tracked(client string) string {
 
 // leavesNothing fails if a process is left that works for an agent of the user's.
 func (u *user) leavesNothing() {
-	u.t.Helper()
 	leavesNothing(u.t, u.home)
 }
 
 // leavesNothing fails if a process is left that works for an agent of whose home this is.
 func leavesNothing(t *testing.T, home string) {
-	t.Helper()
 	var left []string
 	assert.Eventually(t, func() bool {
 		left = nil
@@ -309,7 +305,6 @@ func TestAgentsBelowAgentsHaveADepth(t *testing.T) {
 // startsIn runs a client until its model has been asked by the actor, then gives
 // its process.
 func (u *user) startsIn(actor, program string, args ...string) *exec.Cmd {
-	u.t.Helper()
 	cmd := u.command(context.Background(), program, args...)
 	require.NoError(u.t, cmd.Start())
 	require.Eventually(u.t, func() bool { return len(u.model.By(actor)) > 0 }, patience, 50*time.Millisecond, "%s was never asked", actor)
@@ -378,7 +373,6 @@ func TestAgentsOutliveTheirServerAndNotTheirHost(t *testing.T) {
 
 // killServer kills the MCP server that a client started.
 func (u *user) killServer(client int) {
-	u.t.Helper()
 	out, err := exec.Command("pgrep", "-P", fmt.Sprint(client), "-f", "flame serve").Output()
 	require.NoError(u.t, err, "the client has no server")
 	for pid := range strings.FieldsSeq(string(out)) {

@@ -108,7 +108,6 @@ func TestOpenCodePushesAndPopsAtLevelAuto(t *testing.T) {
 
 // prompts sends prompts in one new conversation, each after the answer to the previous one.
 func (s served) prompts(prompts []string) {
-	s.t.Helper()
 	session := s.session()
 	for _, prompt := range prompts {
 		s.message(session, prompt)

@@ -39,7 +39,6 @@ const (
 )
 
 func newBounded(t *testing.T) *bounded {
-	t.Helper()
 	b := &bounded{sealed: newSealed(t), t: t}
 	b.data = place.FolderOf(place.At(b.project), place.Env{Home: b.home}, git.FirstCommit)
 	return b
@@ -76,7 +75,6 @@ func beBounded(file string, args []string) int {
 // bind runs a command within bounds; peak returns its largest resident memory, in bytes, once it
 // has ended.
 func (b *bounded) bind(cmd *exec.Cmd) (peak func() int64) {
-	b.t.Helper()
 	own, err := os.Executable()
 	require.NoError(b.t, err)
 	file := filepath.Join(b.t.TempDir(), "peak")
@@ -97,7 +95,6 @@ func (b *bounded) file() string { return filepath.Join(b.data.Path, "flame.db") 
 
 // run returns the output of a command and reports whether it succeeded.
 func (b *bounded) run(args ...string) (out string, ok bool) {
-	b.t.Helper()
 	cmd := b.command(args...)
 	late := time.AfterFunc(boundedTime, func() { _ = cmd.Process.Kill() })
 	peak := b.bind(cmd)
@@ -118,7 +115,6 @@ func (b *bounded) run(args ...string) (out string, ok bool) {
 
 // must is run for a command that has to succeed.
 func (b *bounded) must(args ...string) string {
-	b.t.Helper()
 	out, ok := b.run(args...)
 	require.True(b.t, ok, "%v: %s", args, out)
 	return out
@@ -134,7 +130,6 @@ type stream struct {
 
 // stream starts a command and reads its first line.
 func (b *bounded) stream(cmd *exec.Cmd) stream {
-	b.t.Helper()
 	s := stream{Cmd: cmd, t: b.t, began: time.Now()}
 	out, err := cmd.StdoutPipe()
 	require.NoError(b.t, err)

@@ -25,7 +25,6 @@ var built struct {
 
 // flameBinary returns the path of flame, built from this repository.
 func flameBinary(t testing.TB) string {
-	t.Helper()
 	built.once.Do(func() { built.dir, built.err = build() })
 	require.NoError(t, built.err)
 	return filepath.Join(built.dir, "flame")
@@ -70,7 +69,6 @@ type sealed struct {
 }
 
 func newSealed(t testing.TB) *sealed {
-	t.Helper()
 	top := t.TempDir()
 	s := &sealed{t: t, home: filepath.Join(top, "home"), project: filepath.Join(top, "project"), bin: filepath.Join(top, "bin")}
 	for _, dir := range []string{s.home, filepath.Join(s.project, ".flame"), s.bin} {
@@ -82,7 +80,6 @@ func newSealed(t testing.TB) *sealed {
 
 // write makes a file, which may be a program.
 func (s *sealed) write(path, text string) {
-	s.t.Helper()
 	require.NoError(s.t, os.MkdirAll(filepath.Dir(path), 0o755))
 	require.NoError(s.t, os.WriteFile(path, []byte(text), 0o755))
 }
@@ -95,7 +92,6 @@ func (s *sealed) command(args ...string) *exec.Cmd {
 
 // run runs flame to its end.
 func (s *sealed) run(args ...string) (stdout, stderr string, code int) {
-	s.t.Helper()
 	var out, errs strings.Builder
 	cmd := s.command(args...)
 	cmd.Stdout, cmd.Stderr = &out, &errs
@@ -106,7 +102,6 @@ func (s *sealed) run(args ...string) (stdout, stderr string, code int) {
 
 // flame runs a command that has to succeed, and returns its output.
 func (s *sealed) flame(stdin string, args ...string) string {
-	s.t.Helper()
 	cmd := s.command(args...)
 	var out, errs strings.Builder
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = strings.NewReader(stdin), &out, &errs

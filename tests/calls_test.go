@@ -27,7 +27,6 @@ echo '{"type":"result","subtype":"success","is_error":false,"session_id":"s","re
 
 // over calls a tool of a server and returns the text of the answer, and whether it is an error.
 func over(t *testing.T, c *client.Client, tool string, args map[string]any, callID string) (text string, failed bool) {
-	t.Helper()
 	var request mcp.CallToolRequest
 	request.Params.Name, request.Params.Arguments = tool, args
 	request.Params.Meta = &mcp.Meta{AdditionalFields: map[string]any{"claudecode/toolUseId": callID}}

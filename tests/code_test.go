@@ -46,7 +46,6 @@ var checked struct {
 // productCode returns flame's packages, each after its imports, without packages that only serve
 // tests.
 func productCode(t *testing.T) []*codePackage {
-	t.Helper()
 	checked.once.Do(func() { checked.code, checked.err = checkCode() })
 	require.NoError(t, checked.err)
 	return checked.code

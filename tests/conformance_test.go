@@ -55,7 +55,6 @@ func TestConformance(t *testing.T) {
 // withToken returns the URL of a proxy that adds the token to each request and changes nothing
 // else: the suite cannot send one.
 func withToken(t *testing.T, s httpServer) string {
-	t.Helper()
 	target, err := url.Parse(s.url)
 	require.NoError(t, err)
 	proxy := httptest.NewServer(&httputil.ReverseProxy{Transport: &http.Transport{}, Rewrite: func(r *httputil.ProxyRequest) {

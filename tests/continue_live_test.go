@@ -53,7 +53,6 @@ func TestWorkGoesOnInAnotherHost(t *testing.T) {
 
 // handedOver returns the first prompt of a session that continues the given frame.
 func (u *user) handedOver(frame string) string {
-	u.t.Helper()
 	var left struct{ Frame, Text string }
 	require.NoError(u.t, json.Unmarshal([]byte(u.must(u.flame, "continue", "--json")), &left))
 	assert.Equal(u.t, frame, left.Frame)

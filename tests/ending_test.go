@@ -24,7 +24,6 @@ const soon = 25 * time.Second
 
 // endsSoon waits for the end of a program.
 func endsSoon(t testing.TB, cmd *exec.Cmd) error {
-	t.Helper()
 	ended := make(chan error, 1)
 	go func() { ended <- cmd.Wait() }()
 	select {
@@ -82,7 +81,6 @@ func TestAServerWithUnreadAnswersEndsSoon(t *testing.T) {
 
 // full returns the write end of a full pipe without a reader.
 func full(t *testing.T) *os.File {
-	t.Helper()
 	nobody, end, err := os.Pipe()
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = nobody.Close(); _ = end.Close() })

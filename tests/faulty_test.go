@@ -29,7 +29,6 @@ import (
 
 // execute runs SQL on the database.
 func (b *bounded) execute(statements string) {
-	b.t.Helper()
 	db, err := sql.Open("sqlite", b.file())
 	require.NoError(b.t, err)
 	db.SetMaxOpenConns(1) // the pragma is its connection's
@@ -39,7 +38,6 @@ func (b *bounded) execute(statements string) {
 
 // save writes frames into the data as flame does, and a session whose current frame is the last.
 func (b *bounded) save(frames []core.Frame) {
-	b.t.Helper()
 	kept := store.Open(b.data.Path, store.Options{Ready: b.data.Ready})
 	require.NoError(b.t, kept.Update(context.Background(), func(tx project.Tx) error {
 		for _, f := range frames {
@@ -82,7 +80,6 @@ var reads = []string{
 
 // readAll runs every reading command, and export.
 func (b *bounded) readAll(id string) {
-	b.t.Helper()
 	for _, line := range reads {
 		b.run(strings.Fields(strings.ReplaceAll(line, "$ID", id))...)
 	}
@@ -92,7 +89,6 @@ func (b *bounded) readAll(id string) {
 // inMemory returns a folder where many files cost little. A disk is slow after many files were
 // deleted a moment ago.
 func inMemory(t *testing.T) string {
-	t.Helper()
 	const memory, plenty = "/dev/shm", 1 << 30 // containers may have very little of it
 	var there syscall.Statfs_t
 	if syscall.Statfs(memory, &there) != nil || there.Bavail*uint64(there.Bsize) < plenty {
@@ -148,7 +144,6 @@ func TestImpossibleRowsAreShownAndNamed(t *testing.T) {
 
 // shown returns the lines of a tree without its legend.
 func (b *bounded) shown(args ...string) []string {
-	b.t.Helper()
 	lines := strings.Split(strings.TrimSuffix(b.must(args...), "\n"), "\n")
 	require.Contains(b.t, lines[len(lines)-1], outline.Legend())
 	return lines[:len(lines)-1]
@@ -163,7 +158,6 @@ type jsonNode struct {
 
 // countNodes returns the number of frames in a tree, including those that it only counts.
 func countNodes(t *testing.T, document string) (n int) {
-	t.Helper()
 	var nodes []jsonNode
 	require.NoError(t, json.Unmarshal([]byte(document), &nodes))
 	for len(nodes) > 0 {
@@ -180,7 +174,6 @@ func countNodes(t *testing.T, document string) (n int) {
 // treePages returns the numbers of the pages that belong to a tree of SQLite's, by the first byte
 // of their format, and hold cells: empty pages are alike.
 func treePages(t *testing.T, raw []byte) (pages []int) {
-	t.Helper()
 	for page := 2; page <= len(raw)/pageSize; page++ {
 		header := raw[(page-1)*pageSize:]
 		if slices.Contains([]byte{2, 5, 10, 13}, header[0]) && binary.BigEndian.Uint16(header[3:]) > 0 {

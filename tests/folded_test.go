@@ -40,7 +40,6 @@ func (c *conversation) say(role string, tokens int, moves ...map[string]any) {
 
 // request sends the history as flame folds it.
 func (c *conversation) request() {
-	c.t.Helper()
 	raw, err := json.Marshal(map[string]any{"event": "messages.transform", "session": c.session, "messages": c.history})
 	require.NoError(c.t, err)
 	var answer struct {
@@ -72,7 +71,6 @@ func (c *conversation) request() {
 
 // piece does a piece of work in a frame and returns the frame's id.
 func (c *conversation) piece(goal string) string {
-	c.t.Helper()
 	var frame struct{ ID string }
 	c.read(&frame, "push", goal, "--session", c.session)
 	c.say("assistant", 100, map[string]any{"kind": "enter", "frame": frame.ID, "first": true})

@@ -41,7 +41,6 @@ func newTerminal(t *testing.T, f *fronted) *terminal {
 
 // inTerminal starts a command in a terminal that answers no queries.
 func inTerminal(t *testing.T, cmd *exec.Cmd) *terminal {
-	t.Helper()
 	onLinux(t)
 	fd, err := unix.Open("/dev/ptmx", unix.O_RDWR|unix.O_NOCTTY|unix.O_CLOEXEC, 0)
 	require.NoError(t, err)
@@ -85,14 +84,12 @@ func (x *terminal) listen() {
 }
 
 func (x *terminal) enter(keys string) {
-	x.t.Helper()
 	_, err := x.master.WriteString(keys)
 	require.NoError(x.t, err)
 }
 
 // wait waits until the terminal shows a match behind the previous one.
 func (x *terminal) wait(pattern string) {
-	x.t.Helper()
 	shows := regexp.MustCompile(pattern)
 	require.Eventually(x.t, func() bool { return x.shows(shows) }, soon, 5*time.Millisecond, "%s is not shown", pattern)
 }

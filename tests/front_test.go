@@ -34,7 +34,6 @@ type fronted struct {
 
 // newFronted uses script as claude; the script finds its folder in $TOP.
 func newFronted(t *testing.T, script string) *fronted {
-	t.Helper()
 	f := &fronted{sealed: newSealed(t), t: t, seen: make(chan *http.Request, 100)}
 	f.upstream = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		f.seen <- r
@@ -48,7 +47,6 @@ func newFronted(t *testing.T, script string) *fronted {
 
 // text waits for a file below the folder of the test; the test's program writes it in one step.
 func (f *fronted) text(name string) (text string) {
-	f.t.Helper()
 	path := filepath.Join(filepath.Dir(f.home), name)
 	require.Eventually(f.t, func() bool {
 		raw, err := os.ReadFile(path)
@@ -60,7 +58,6 @@ func (f *fronted) text(name string) (text string) {
 
 // base returns the base URL in claude's settings.
 func (f *fronted) base(settings string) string {
-	f.t.Helper()
 	var s struct{ Env map[string]string }
 	require.NoError(f.t, json.Unmarshal([]byte(settings), &s))
 	return s.Env["ANTHROPIC_BASE_URL"]
@@ -109,7 +106,6 @@ func TestRequestsOfAProgramReachItsModel(t *testing.T) {
 
 // begin starts flame; end closes its stdin.
 func (f *fronted) begin(args ...string) (cmd *exec.Cmd, end func(), stderr *bytes.Buffer) {
-	f.t.Helper()
 	cmd, stderr = f.command(args...), &bytes.Buffer{}
 	in, err := cmd.StdinPipe()
 	require.NoError(f.t, err)
@@ -121,7 +117,6 @@ func (f *fronted) begin(args ...string) (cmd *exec.Cmd, end func(), stderr *byte
 
 // private checks that only the user can read the files of a run.
 func (f *fronted) private(base string) {
-	f.t.Helper()
 	secret := filepath.Base(base)
 	require.Len(f.t, secret, 26)
 	folders := f.folders()
@@ -159,7 +154,6 @@ func (f *fronted) private(base string) {
 
 // free waits until the port of a base URL is free.
 func (f *fronted) free(base string) {
-	f.t.Helper()
 	at, err := url.Parse(base)
 	require.NoError(f.t, err)
 	require.Eventually(f.t, func() bool {
@@ -172,7 +166,6 @@ func (f *fronted) free(base string) {
 }
 
 func get(t *testing.T, url string) string {
-	t.Helper()
 	client := http.Client{Timeout: soon, Transport: &http.Transport{DisableKeepAlives: true}}
 	answer, err := client.Get(url)
 	require.NoError(t, err)
@@ -185,7 +178,6 @@ func get(t *testing.T, url string) string {
 
 // gatewayOf returns the process of the gateway that a process started.
 func gatewayOf(t *testing.T, flame int) (pid int) {
-	t.Helper()
 	require.Eventually(t, func() bool {
 		lines, err := filepath.Glob("/proc/[0-9]*/cmdline")
 		require.NoError(t, err)

@@ -15,7 +15,6 @@ import (
 
 // codex has Codex work on a prompt behind a gateway, and returns the id of the session.
 func (u *user) codex(args ...string) (session string) {
-	u.t.Helper()
 	out := u.must(u.flame, append([]string{"codex", "exec", "--json", "--skip-git-repo-check"}, args...)...)
 	found := thread.FindStringSubmatch(out)
 	require.NotNil(u.t, found, out)
@@ -113,7 +112,6 @@ func TestCodexCompactsBehindAGateway(t *testing.T) {
 // countsCodex checks that flame counts each answer once, as the model did: in the log and in the
 // gateway.
 func (u *user) countsCodex() {
-	u.t.Helper()
 	var told struct {
 		Usage   core.Usage
 		Metered []metered

@@ -19,7 +19,6 @@ import (
 
 // fronted has Gemini CLI work on a prompt behind a gateway, and returns the id of the session.
 func (u *user) fronted(prompt string, args ...string) (session string) {
-	u.t.Helper()
 	args = append([]string{"gemini", "--prompt", prompt, "--output-format", "stream-json", "--model", "gemini-2.5-pro", "--approval-mode", "yolo"}, args...)
 	found := geminiSession.FindStringSubmatch(u.must(u.flame, args...))
 	require.NotNil(u.t, found)
@@ -39,7 +38,6 @@ func (u *user) refusals() (refused []error) {
 // costs checks that flame's figures are those of the model: each answer counts once, in its frame and as
 // a request.
 func (u *user) costs(script model.Script) {
-	u.t.Helper()
 	want := core.Usage{}
 	for _, r := range u.model.By("main") {
 		said := script[0].Turns[r.Turn].Usage

@@ -24,7 +24,6 @@ import (
 // behind returns a user of Claude Code with flame; the model binds its thinking and enforces the
 // API's rules.
 func behind(t *testing.T) (*user, *rules.Judge) {
-	t.Helper()
 	u := ready(t, claudeCode)
 	judge := rules.New(rules.Options{Protocol: true, Bound: true, Cache: true})
 	u.model.Enforce(judge)
@@ -33,7 +32,6 @@ func behind(t *testing.T) (*user, *rules.Judge) {
 
 // claude runs Claude Code behind a gateway, in print mode.
 func (u *user) claude(args ...string) string {
-	u.t.Helper()
 	return u.must(u.flame, append([]string{"claude"}, printed(args...)...)...)
 }
 
@@ -66,7 +64,6 @@ func inOrder(parts ...[]model.Turn) (all []model.Turn) {
 
 // newestOf returns the newest request that an actor answered.
 func (u *user) newestOf(actor string) model.Request {
-	u.t.Helper()
 	requests := u.model.By(actor)
 	require.NotEmpty(u.t, requests)
 	return requests[len(requests)-1]
@@ -74,7 +71,6 @@ func (u *user) newestOf(actor string) model.Request {
 
 // counts checks that flame's counts equal the model's, to the token.
 func (u *user) counts(judge *rules.Judge) {
-	u.t.Helper()
 	var told struct {
 		Usage struct{ TokensIn, TokensOut, CacheRead, CacheWritten int }
 	}

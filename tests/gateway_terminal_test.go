@@ -26,7 +26,6 @@ type screen struct {
 
 // interactive starts a command in a terminal.
 func (u *user) interactive(args ...string) *screen {
-	u.t.Helper()
 	return newScreen(u.t, 150, 50, func(program string, args ...string) *exec.Cmd {
 		return u.command(context.Background(), program, args...)
 	}, args...)
@@ -35,7 +34,6 @@ func (u *user) interactive(args ...string) *screen {
 // newScreen starts a command in a terminal of a size. command makes both it and the command of the
 // terminal.
 func newScreen(t *testing.T, columns, lines int, command func(program string, args ...string) *exec.Cmd, args ...string) *screen {
-	t.Helper()
 	if _, err := exec.LookPath("tmux"); err != nil {
 		effort.Lacks(t, err)
 	}
@@ -53,7 +51,6 @@ func newScreen(t *testing.T, columns, lines int, command func(program string, ar
 }
 
 func (s *screen) tmux(args ...string) string {
-	s.t.Helper()
 	out, err := exec.Command("tmux", append([]string{"-S", s.socket}, args...)...).CombinedOutput()
 	require.NoError(s.t, err, string(out))
 	return string(out)
@@ -64,7 +61,6 @@ func (s *screen) keys(keys ...string) { s.tmux(append([]string{"send-keys"}, key
 
 // shows waits until the screen shows what a pattern matches.
 func (s *screen) shows(pattern string) {
-	s.t.Helper()
 	require.Eventually(s.t, func() bool { return regexp.MustCompile(pattern).MatchString(s.text()) }, patience, 200*time.Millisecond,
 		"%s in:\n%s", pattern, lazily(s.text))
 }
@@ -116,7 +112,6 @@ func TestClaudeInATerminalBehindAGateway(t *testing.T) {
 // leave ends Claude Code, which asks for a second key press soon after the first. Keys pressed
 // while it still ends a turn or redraws have another effect.
 func (s *screen) leave() {
-	s.t.Helper()
 	ended := regexp.MustCompile(`EXIT \d`)
 	require.Eventually(s.t, func() bool {
 		if ended.MatchString(s.text()) {
@@ -129,7 +124,6 @@ func (s *screen) leave() {
 
 // say types a prompt.
 func (s *screen) say(text string) {
-	s.t.Helper()
 	s.keys("-l", text)
 	s.shows(text)
 	s.keys("Enter")
@@ -138,7 +132,6 @@ func (s *screen) say(text string) {
 // rewind returns to the state before one of the newest prompts, which is then ready to be sent
 // again.
 func (s *screen) rewind(prompt string, back int) {
-	s.t.Helper()
 	s.keys("-l", "/rewind")
 	s.shows("Restore earlier code")
 	s.keys("Enter")
@@ -155,7 +148,6 @@ func (s *screen) rewind(prompt string, back int) {
 
 // settled returns a user who has answered Claude Code's first questions.
 func (u *user) settled() {
-	u.t.Helper()
 	file := filepath.Join(u.home, ".claude.json")
 	state := map[string]any{}
 	if text, err := os.ReadFile(file); err == nil {

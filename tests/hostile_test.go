@@ -75,7 +75,6 @@ func (v *victim) ships(name, text string) { v.write(filepath.Join(v.project, nam
 
 // links puts a symbolic link into the repository.
 func (v *victim) links(name, target string) {
-	v.t.Helper()
 	path := filepath.Join(v.project, name)
 	require.NoError(v.t, os.MkdirAll(filepath.Dir(path), 0o755))
 	require.NoError(v.t, os.Symlink(target, path))
@@ -88,7 +87,6 @@ func (v *victim) marks() []string { return []string{"/bin/sh", "-c", "touch '" +
 // supervisor is gone and whose handoff is to be retried, with its start files; an agent whose
 // recorded supervisor is a living process; and grants.
 func (v *victim) shipsData(folder string) {
-	v.t.Helper()
 	from := filepath.Join(v.t.TempDir(), "attacker")
 	v.does([]string{"HOME=" + from}, "", "push", foreign)
 	frame := strings.Fields(v.does([]string{"HOME=" + from}, "", "search", foreign))[0]
@@ -159,7 +157,6 @@ func (v *victim) event(name, more string) string {
 // arrive acts like a user, a host and its model in a repository, and leaves a server running
 // there.
 func (v *victim) arrive() {
-	v.t.Helper()
 	v.said.WriteString(v.does(nil, v.event("SessionStart", `,"source":"startup"`), "hook", "claude-code") +
 		v.does(nil, v.event("UserPromptSubmit", ""), "hook", "claude-code") +
 		v.does(nil, `{"event":"chat.message","session":"ses_1","message":"m","text":"go on"}`, "hook", "opencode"))
@@ -177,7 +174,6 @@ func (v *victim) arrive() {
 
 // serve starts the server.
 func (v *victim) serve() {
-	v.t.Helper()
 	v.server = v.command("serve")
 	v.server.Stdout, v.server.Stderr = &v.said, &v.said
 	in, err := v.server.StdinPipe()
@@ -196,7 +192,6 @@ func (v *victim) serve() {
 
 // leave ends the server and the session, and returns their texts.
 func (v *victim) leave() string {
-	v.t.Helper()
 	require.NoError(v.t, v.in.Close())
 	_ = v.server.Wait()
 	return v.said.String() + v.does(nil, v.event("SessionEnd", `,"reason":"other"`), "hook", "claude-code")
@@ -204,7 +199,6 @@ func (v *victim) leave() string {
 
 // look lists everything in some folders, with its contents.
 func look(t *testing.T, dirs ...string) (all []string) {
-	t.Helper()
 	for _, dir := range dirs {
 		require.NoError(t, filepath.WalkDir(dir, func(path string, entry os.DirEntry, err error) error {
 			if err != nil || entry.IsDir() {

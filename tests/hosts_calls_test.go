@@ -20,7 +20,6 @@ import (
 // watched makes the user's installed flame record each event for which it is started, and the
 // process of each server.
 func (u *user) watched() {
-	u.t.Helper()
 	installed := filepath.Join(u.home, ".local", "bin", "flame")
 	script := fmt.Sprintf(`#!/bin/sh
 case $1 in
@@ -37,7 +36,6 @@ esac
 
 // lines returns the lines of a file that watched makes flame write.
 func (u *user) lines(name string) []string {
-	u.t.Helper()
 	text, err := os.ReadFile(filepath.Join(u.bin, name))
 	require.NoError(u.t, err)
 	return strings.Fields(string(text))
@@ -45,7 +43,6 @@ func (u *user) lines(name string) []string {
 
 // signal sends a signal to the newest server.
 func (u *user) signal(s syscall.Signal) {
-	u.t.Helper()
 	servers := u.lines("servers")
 	pid, err := strconv.Atoi(servers[len(servers)-1])
 	require.NoError(u.t, err)

@@ -46,7 +46,6 @@ const (
 
 // newUser installs the named clients. Names of folders need quoting.
 func newUser(t *testing.T, installed ...string) *user {
-	t.Helper()
 	top := t.TempDir()
 	u := &user{t: t, home: filepath.Join(top, "it's home"), project: filepath.Join(top, "my project"), bin: filepath.Join(top, "bin")}
 	require.NoError(t, clients.Furnish(u.home))
@@ -68,7 +67,6 @@ func newUser(t *testing.T, installed ...string) *user {
 
 // installs puts clients on the user's PATH.
 func (u *user) installs(programs ...string) {
-	u.t.Helper()
 	for _, client := range programs {
 		require.NoError(u.t, os.Symlink(clientBinary(u.t, client), filepath.Join(u.bin, clients.Programs[client].Name)))
 	}
@@ -104,7 +102,6 @@ func (u *user) place() clients.Place {
 
 // ready returns a user of these clients who has set flame up and trusts it.
 func ready(t *testing.T, installed ...string) *user {
-	t.Helper()
 	u := newUser(t, installed...)
 	u.must(u.flame, append([]string{"setup"}, installed...)...)
 	u.trust()
@@ -114,7 +111,6 @@ func ready(t *testing.T, installed ...string) *user {
 // settle makes the scripted model that of the clients that are installed, where that takes more
 // than a variable.
 func (u *user) settle(installed ...string) {
-	u.t.Helper()
 	for _, client := range installed {
 		if client == gemini {
 			clientFile(u.t, clients.Node)
@@ -137,7 +133,6 @@ func (u *user) has(client string) bool {
 // trust does what the user's "Trust all and continue" of Codex does, and "Trust folder" of Gemini
 // CLI.
 func (u *user) trust() {
-	u.t.Helper()
 	if u.has(codex) {
 		ctx, cancel := context.WithTimeout(u.t.Context(), clientTime)
 		defer cancel()
@@ -150,7 +145,6 @@ func (u *user) trust() {
 
 // clientFile finds a file of the real clients, and ends a test that lacks it.
 func clientFile(t *testing.T, name string) string {
-	t.Helper()
 	file, err := clients.File(name)
 	if err != nil {
 		effort.Lacks(t, err)
@@ -160,14 +154,12 @@ func clientFile(t *testing.T, name string) string {
 
 // clientBinary finds a client, and ends a test that lacks it.
 func clientBinary(t *testing.T, client string) string {
-	t.Helper()
 	return clientFile(t, clients.Programs[client].File)
 }
 
 // openCodeConfig names the scripted model as the provider, and servers as mcp. Without its snapshots
 // of the files before and after each answer, OpenCode needs a third less of the processor (measured).
 func openCodeConfig(t *testing.T, url string, servers any) string {
-	t.Helper()
 	config := map[string]any{"snapshot": false}
 	for name, value := range anthropic(url, map[string]any{
 		"name": "Scripted", "tool_call": true, "limit": map[string]any{"context": 100_000, "output": 4_000},
@@ -195,7 +187,6 @@ func anthropic(url string, about map[string]any) map[string]any {
 
 // write puts a file into the project.
 func (u *user) write(name, text string) {
-	u.t.Helper()
 	path := filepath.Join(u.project, name)
 	require.NoError(u.t, os.MkdirAll(filepath.Dir(path), 0o755))
 	require.NoError(u.t, os.WriteFile(path, []byte(text), 0o644))
@@ -203,7 +194,6 @@ func (u *user) write(name, text string) {
 
 // data returns the folder of the project's data.
 func (u *user) data() string {
-	u.t.Helper()
 	return strings.TrimSpace(u.must(u.flame, "where"))
 }
 
@@ -213,7 +203,6 @@ const clientTime = 6 * time.Minute
 // run runs one command of the user's in the project. A program without a folder is one of the
 // clients.
 func (u *user) run(program string, args ...string) (stdout, stderr string, err error) {
-	u.t.Helper()
 	ctx, cancel := context.WithTimeout(u.t.Context(), clientTime)
 	defer cancel()
 	var out, errs strings.Builder
@@ -238,7 +227,6 @@ func (u *user) command(ctx context.Context, program string, args ...string) *exe
 // unprivileged makes the user an ordinary one, who is subject to permissions, if the tests run as
 // root.
 func (u *user) unprivileged() {
-	u.t.Helper()
 	if os.Getuid() != 0 {
 		return
 	}
@@ -253,7 +241,6 @@ func (u *user) unprivileged() {
 
 // must runs a command that has to succeed and returns its stdout.
 func (u *user) must(program string, args ...string) string {
-	u.t.Helper()
 	stdout, stderr, err := u.run(program, args...)
 	require.NoError(u.t, err, "%s %s\n%s%s", filepath.Base(program), args, stdout, stderr)
 	return stdout
@@ -262,7 +249,6 @@ func (u *user) must(program string, args ...string) string {
 // ask has the client work on a prompt until its model is done. It allows flame's tools beforehand,
 // because headless runs cannot ask.
 func (u *user) ask(client, prompt string) string {
-	u.t.Helper()
 	if client == openCode {
 		args := []string{"run", "--format", "json"}
 		if command, line, ok := slashCommand(prompt); ok {
@@ -294,7 +280,6 @@ type stateFrame struct {
 }
 
 func (u *user) state() state {
-	u.t.Helper()
 	var s state
 	require.NoError(u.t, json.Unmarshal([]byte(u.must(u.flame, "call", "flame_get_state")), &s))
 	return s
@@ -316,7 +301,6 @@ func (u *user) frame(goal string) stateFrame {
 
 // completes waits until the frames with these goals are completed.
 func (u *user) completes(goals ...string) {
-	u.t.Helper()
 	assert.Eventually(u.t, func() bool {
 		completed := 0
 		for _, f := range u.state().Frames {

@@ -20,7 +20,6 @@ func (u *user) installed() string { return filepath.Join(u.home, ".local/bin/fla
 
 // replaceInstalled puts a script in place of the installed program. In it $FLAME is the real one.
 func (u *user) replaceInstalled(script string) {
-	u.t.Helper()
 	require.NoError(u.t, os.Remove(u.installed()))
 	text := "#!/bin/sh\nFLAME='" + u.flame + "'\n" + script + "\n"
 	require.NoError(u.t, os.WriteFile(u.installed(), []byte(text), 0o755))
@@ -59,7 +58,6 @@ func TestClaudeContinuesWhateverFlameDoes(t *testing.T) {
 
 // lockStore has another process hold the store's lock for a while, like a writer that hangs.
 func (u *user) lockStore(for_ time.Duration) {
-	u.t.Helper()
 	files, err := filepath.Glob(filepath.Join(u.data(), "*lock*"))
 	require.NoError(u.t, err)
 	require.Len(u.t, files, 1, "the lock's file")

@@ -86,7 +86,6 @@ func (u *user) isFamily(patient bool) {
 
 // log returns flame's log of warnings and errors.
 func (u *user) log() string {
-	u.t.Helper()
 	text, err := os.ReadFile(filepath.Join(u.data(), "flame.log"))
 	require.NoError(u.t, err)
 	return string(text)
@@ -95,7 +94,6 @@ func (u *user) log() string {
 // talk has a conversation with Claude Code over several prompts in one process, each after the
 // answer to the previous one.
 func (u *user) talk(args []string, prompts ...string) {
-	u.t.Helper()
 	ctx, cancel := context.WithTimeout(u.t.Context(), clientTime)
 	defer cancel()
 	cmd := u.command(ctx, "claude", append([]string{"-p", "--input-format", "stream-json", "--output-format", "stream-json", "--verbose"}, args...)...)
@@ -128,7 +126,6 @@ var fivePrompts = []string{"MAINWORK", "PROMPT-2", "PROMPT-3", "PROMPT-4", "PROM
 
 // tellsOnlyWhatChanged has ask send fivePrompts in one process, and checks the text beside each.
 func (u *user) tellsOnlyWhatChanged(ask func(prompts []string)) {
-	u.t.Helper()
 	u.model.Play(model.Script{
 		asked("main", "MAINWORK", model.Turn{Text: "first"}, model.Turn{Text: "second"},
 			model.Turn{From: func(model.Request) model.Turn {

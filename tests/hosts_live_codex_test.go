@@ -19,7 +19,6 @@ var thread = regexp.MustCompile(`"thread_id":"([0-9a-f-]+)"`)
 
 // exec has Codex work on a prompt, and returns the id of the session.
 func (u *user) exec(args ...string) (session string) {
-	u.t.Helper()
 	out := u.must("codex", append([]string{"exec", "--json", "--skip-git-repo-check", "-c", `sandbox_mode="workspace-write"`}, args...)...)
 	found := thread.FindStringSubmatch(out)
 	require.NotNil(u.t, found, out)
@@ -37,7 +36,6 @@ func mcpTool(name string, input map[string]any) model.Tool {
 
 // isPair checks the tree of a session with two subagents, each of which worked in a frame of its own.
 func (u *user) isPair(session string) (root, piece stateFrame) {
-	u.t.Helper()
 	root, piece = u.frame("MAINWORK please"), u.frame("a piece")
 	assert.Equal(u.t, root.SessionID, piece.ParentSessionID)
 	assert.Equal(u.t, session, piece.Session)
@@ -107,7 +105,6 @@ func TestCodexSessionsStartAgentsWithinTheirSandbox(t *testing.T) {
 
 // allowSpawn has Codex allow flame's spawn_agent, as the documents say.
 func (u *user) allowSpawn() {
-	u.t.Helper()
 	file, err := os.OpenFile(filepath.Join(u.home, ".codex", "config.toml"), os.O_APPEND|os.O_WRONLY, 0)
 	require.NoError(u.t, err)
 	_, err = file.WriteString("\n[plugins.\"flame@flame-setup\".mcp_servers.flame.tools.spawn_agent]\napproval_mode = \"approve\"\n")

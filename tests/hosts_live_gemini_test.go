@@ -20,7 +20,6 @@ var geminiSession = regexp.MustCompile(`"session_id":"([0-9a-f-]+)"`)
 
 // gemini has Gemini CLI work on a prompt, and returns the id of the session.
 func (u *user) gemini(prompt string, args ...string) (session string) {
-	u.t.Helper()
 	out := u.must("gemini", append([]string{"--prompt", prompt, "--output-format", "stream-json", "--model", "gemini-2.5-pro"}, args...)...)
 	found := geminiSession.FindStringSubmatch(out)
 	require.NotNil(u.t, found, out)

@@ -22,7 +22,6 @@ func task(description, prompt string) model.Tool {
 
 // configure adds settings to the project's opencode.json.
 func (u *user) configure(more map[string]any) {
-	u.t.Helper()
 	var config map[string]any
 	require.NoError(u.t, json.Unmarshal([]byte(openCodeConfig(u.t, u.model.URL, nil)), &config))
 	for name, value := range more {
@@ -43,7 +42,6 @@ var openCodeSession = regexp.MustCompile(`"sessionID":"(ses_\w+)"`)
 
 // converse has OpenCode work on prompts one after another in one session, each in its own process.
 func (u *user) converse(prompts ...string) (session string) {
-	u.t.Helper()
 	for _, prompt := range prompts {
 		args := []string{"run", "--format", "json"}
 		if session != "" {

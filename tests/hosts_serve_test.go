@@ -41,7 +41,6 @@ func (u *user) serve() served {
 }
 
 func (s served) post(path string, body any) map[string]any {
-	s.t.Helper()
 	raw, err := json.Marshal(body)
 	require.NoError(s.t, err)
 	response, err := httpClient.Post(s.url+path, "application/json", bytes.NewReader(raw))
@@ -55,7 +54,6 @@ func (s served) post(path string, body any) map[string]any {
 
 // session starts a conversation and returns its id.
 func (s served) session() string {
-	s.t.Helper()
 	return s.post("/session", map[string]any{})["id"].(string)
 }
 
@@ -65,17 +63,14 @@ func prompt(text string) map[string]any {
 
 // message asks and waits for the answer.
 func (s served) message(session, text string) {
-	s.t.Helper()
 	s.post("/session/"+session+"/message", prompt(text))
 }
 
 // start asks without waiting.
 func (s served) start(session, text string) {
-	s.t.Helper()
 	s.post("/session/"+session+"/prompt_async", prompt(text))
 }
 
 func (s served) abort(session string) {
-	s.t.Helper()
 	s.post("/session/"+session+"/abort", map[string]any{})
 }

@@ -22,7 +22,6 @@ var pluginFiles = map[string]string{
 
 // byHand registers flame without a setup, as README says.
 func (u *user) byHand(client string) {
-	u.t.Helper()
 	if client == claudeCode {
 		u.must("claude", "mcp", "add", "flame", "--", u.flame, "serve")
 		return
@@ -34,7 +33,6 @@ func (u *user) byHand(client string) {
 
 // offered returns flame's tools as a client offers them to its model.
 func (u *user) offered(client string) []string {
-	u.t.Helper()
 	u.model.Play(model.Script{{Name: "look", Turns: []model.Turn{{Text: "I see."}}}})
 	before := len(u.model.By("look"))
 	u.ask(client, "What is there?")
@@ -93,7 +91,6 @@ func TestSetupTwiceThenRemove(t *testing.T) {
 
 // proves checks what doctor says of both clients, and other words of it.
 func (u *user) proves(says string, more ...string) (report string) {
-	u.t.Helper()
 	report = u.must(u.flame, "doctor", "-v")
 	for _, words := range append(more, "Claude Code: "+says, "OpenCode: "+says) {
 		assert.Contains(u.t, report, words)
@@ -103,7 +100,6 @@ func (u *user) proves(says string, more ...string) (report string) {
 
 // becomesOlder puts older versions in place of the installed files.
 func (u *user) becomesOlder() {
-	u.t.Helper()
 	for file, text := range map[string]string{
 		filepath.Join(u.home, ".local/bin/flame"):                                "an older flame",
 		filepath.Join(u.home, ".local/share/flame/claude-code/plugin/.mcp.json"): `{"mcpServers": {}}`,
@@ -123,7 +119,6 @@ func (u *user) pluginFile(scope string) string {
 
 // snapshot returns the modification time of every file that a setup may touch.
 func (u *user) snapshot() map[string]string {
-	u.t.Helper()
 	files := map[string]string{}
 	for _, top := range []string{
 		filepath.Join(u.home, ".local/bin"), filepath.Join(u.home, ".local/share/flame"), filepath.Join(u.home, ".claude/settings.json"),

@@ -17,7 +17,6 @@ import (
 // bound has OpenCode speak Anthropic's API, with a model that binds its thinking and enforces the
 // API's rules.
 func (u *user) bound() *rules.Judge {
-	u.t.Helper()
 	judge := rules.New(rules.Options{Protocol: true, Bound: true, Cache: true})
 	u.model.Enforce(judge)
 	u.configure(anthropic(u.model.URL, map[string]any{
@@ -118,7 +117,6 @@ func TestOpenCodeKeepsThinkingThatFits(t *testing.T) {
 
 // countsRequests checks that flame knows each request and what it left out, subagents' too.
 func (u *user) countsRequests() {
-	u.t.Helper()
 	var told struct {
 		Requests []struct{ Count, Sent, LeftOut int }
 	}

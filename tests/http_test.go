@@ -26,7 +26,6 @@ type httpServer struct {
 // serveHTTP runs flame serve on a free port for an empty project, and checks that it ends cleanly
 // on SIGTERM.
 func serveHTTP(t *testing.T) httpServer {
-	t.Helper()
 	return serveProject(t, t.TempDir(), t.TempDir())
 }
 
@@ -60,7 +59,6 @@ var tokenAt = regexp.MustCompile(`(?m)^\[flame\] the token is in (/.*)$`)
 
 // token returns the server's token from that file.
 func (s httpServer) token(t *testing.T) string {
-	t.Helper()
 	found := tokenAt.FindStringSubmatch(strings.Join(s.said, "\n"))
 	require.NotNil(t, found, "the server says where its token is: %s", s.said)
 	token, err := os.ReadFile(found[1])

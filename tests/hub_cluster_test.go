@@ -28,7 +28,6 @@ type cluster struct {
 
 // cluster starts three servers. It returns at once: one of them will lead.
 func (m machine) cluster() *cluster {
-	m.Helper()
 	c := &cluster{T: m.T, args: map[string][]string{}, running: map[string]*exec.Cmd{}}
 	var ports []int
 	for range 6 {
@@ -62,7 +61,6 @@ func (m machine) cluster() *cluster {
 }
 
 func (c *cluster) start(server, name string) {
-	c.Helper()
 	cmd := exec.Command(server, c.args[name]...)
 	require.NoError(c, cmd.Start())
 	c.running[name] = cmd
@@ -76,7 +74,6 @@ func (c *cluster) kill(name string) {
 
 // stream returns the cluster's state of a stream of the machine's project, once it has a leader.
 func (m machine) stream(name string) (info *jetstream.StreamInfo) {
-	m.Helper()
 	require.Eventually(m, func() bool {
 		s, err := m.connect().JetStream().Stream(m.Context(), name)
 		if err == nil {

@@ -17,7 +17,6 @@ import (
 
 // alone returns the path of a flame that has no flame-hub beside it.
 func alone(t *testing.T) string {
-	t.Helper()
 	program := filepath.Join(t.TempDir(), "flame")
 	require.NoError(t, os.Link(flameBinary(t), program))
 	return program
@@ -87,7 +86,6 @@ func TestAMissingFlameHubIsNamed(t *testing.T) {
 
 // data returns the only data folder.
 func (s *sealed) data() string {
-	s.t.Helper()
 	found, err := filepath.Glob(filepath.Join(s.home, ".local/share/flame/*/flame.db"))
 	require.NoError(s.t, err)
 	require.Len(s.t, found, 1)
@@ -157,7 +155,6 @@ func TestAKilledFlameHubComesBack(t *testing.T) {
 
 // keeper returns the process that keeps the machine's project connected.
 func (m machine) keeper() int {
-	m.Helper()
 	found := regexp.MustCompile(`process (\d+) is connected`).FindStringSubmatch(m.doctor())
 	if found == nil {
 		return 0

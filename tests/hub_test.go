@@ -90,7 +90,6 @@ func (m machine) command(args ...string) *exec.Cmd {
 
 // flame runs a command that must succeed, and returns its answer.
 func (m machine) flame(args ...string) string {
-	m.Helper()
 	cmd := m.command(args...)
 	var complaint bytes.Buffer
 	cmd.Stderr = &complaint
@@ -101,7 +100,6 @@ func (m machine) flame(args ...string) string {
 
 // fails runs a command that must fail, and returns its complaint.
 func (m machine) fails(args ...string) string {
-	m.Helper()
 	out, err := m.command(args...).CombinedOutput()
 	require.Error(m, err, "flame %s: %s", strings.Join(args, " "), out)
 	return string(out)
@@ -117,7 +115,6 @@ type process struct {
 // begin starts a process that the test ends with a signal, and returns once its stderr matches,
 // with the last group of the match.
 func begin(t *testing.T, cmd *exec.Cmd, by syscall.Signal, says string) (p process, found string) {
-	t.Helper()
 	p = process{cmd: cmd, said: &heard{}, ended: make(chan error, 1)}
 	cmd.Stderr, cmd.WaitDelay = p.said, time.Second
 	require.NoError(t, cmd.Start())
@@ -168,20 +165,17 @@ type hubProcess struct {
 
 // hub starts a hub, and returns once machines can connect.
 func (m machine) hub(args ...string) hubProcess {
-	m.Helper()
 	return startHub(m.T, m.command(append([]string{"hub", "--temporary"}, args...)...))
 }
 
 // startHub starts a hub by its command.
 func startHub(t *testing.T, cmd *exec.Cmd) hubProcess {
-	t.Helper()
 	p, address := begin(t, cmd, syscall.SIGTERM, `the hub listens on (\S+),`)
 	return hubProcess{p, address}
 }
 
 // end ends the hub with a signal and waits until its address no longer answers.
 func (h hubProcess) end(t *testing.T, by syscall.Signal) {
-	t.Helper()
 	require.NoError(t, h.cmd.Process.Signal(by))
 	select {
 	case err := <-h.ended:
@@ -208,7 +202,6 @@ var joinLine = regexp.MustCompile(`^flame join '(tls://[^']+)'\n$`)
 
 // invite returns the argument of the line for another machine.
 func (m machine) invite(args ...string) string {
-	m.Helper()
 	found := joinLine.FindStringSubmatch(m.flame(append([]string{"hub", "invite"}, args...)...))
 	require.NotNil(m, found)
 	return found[1]

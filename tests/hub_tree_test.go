@@ -24,13 +24,11 @@ var machineName = regexp.MustCompile(`as machine \S+`)
 
 // serve runs `flame serve` on the machine as a host does, until the test ends.
 func (m machine) serve() {
-	m.Helper()
 	keepOpen(m.T, m.command("serve"))
 }
 
 // keepOpen starts a command that ends with its stdin, and leaves that open until the test ends.
 func keepOpen(t *testing.T, cmd *exec.Cmd) {
-	t.Helper()
 	stdin, err := cmd.StdinPipe()
 	require.NoError(t, err)
 	require.NoError(t, cmd.Start())
@@ -42,7 +40,6 @@ func keepOpen(t *testing.T, cmd *exec.Cmd) {
 
 // doctor returns the output of `flame doctor`, which fails because the host is a fake.
 func (m machine) doctor() string {
-	m.Helper()
 	said, err := m.command("doctor").CombinedOutput()
 	var failed *exec.ExitError
 	if err != nil {
@@ -53,7 +50,6 @@ func (m machine) doctor() string {
 
 // shows waits until a command's answer has each of the texts.
 func (m machine) shows(command string, texts ...string) {
-	m.Helper()
 	for _, text := range texts {
 		said := ""
 		for until := time.Now().Add(hubPatience); ; time.Sleep(100 * time.Millisecond) {
@@ -122,7 +118,6 @@ func TestMachinesHaveOneTree(t *testing.T) {
 
 // connect connects to the hub as the machine does.
 func (m machine) connect() *client.Conn {
-	m.Helper()
 	link, err := hub.Load(dataOf(m.T, m))
 	require.NoError(m, err)
 	conn, err := client.Connect(m.Context(), link)

@@ -19,7 +19,6 @@ import (
 // seed writes n frames into the data, f-00000001 and on, by SQL: saving a million through flame
 // takes minutes. parent is SQL for the parent of the frame key, NULL for none.
 func (b *bounded) seed(n int, parent string) {
-	b.t.Helper()
 	b.save([]core.Frame{{ID: "seed", Status: core.Completed}})
 	db, err := sql.Open("sqlite", b.file())
 	require.NoError(b.t, err)

@@ -128,7 +128,6 @@ func folderOf(pkg string) string {
 // imports returns each package of the repository, by folder, with those of flame
 // that its non-test files import.
 func imports(t *testing.T) map[string][]string {
-	t.Helper()
 	found := map[string][]string{}
 	walkCode(t, func(path string, text []byte) {
 		if strings.HasSuffix(path, "_test.go") {

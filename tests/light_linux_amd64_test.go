@@ -116,7 +116,6 @@ func TestProcessesOfHostsAreLight(t *testing.T) {
 
 // below returns a new folder in dir.
 func below(t *testing.T, dir string) string {
-	t.Helper()
 	made, err := os.MkdirTemp(dir, "flame-light-")
 	require.NoError(t, err)
 	t.Cleanup(func() { assert.NoError(t, os.RemoveAll(made)) })
@@ -135,7 +134,6 @@ func lesser(a, b trace.Counts) trace.Counts {
 
 // releasedBinary returns the path of flame as releases are built.
 func releasedBinary(t *testing.T) string {
-	t.Helper()
 	file := filepath.Join(t.TempDir(), "flame")
 	cmd := exec.Command("go", "build", "-trimpath", "-ldflags=-s -w", "-buildvcs=false", "-o", file, ".")
 	cmd.Dir, cmd.Env = "..", append(os.Environ(), "CGO_ENABLED=0")

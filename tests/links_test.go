@@ -49,7 +49,6 @@ func TestLinksInDocumentsLeadSomewhere(t *testing.T) {
 
 // documents returns the documents for users and contributors, by path.
 func documents(t *testing.T) map[string]string {
-	t.Helper()
 	paths, err := filepath.Glob("../*.md")
 	require.NoError(t, err)
 	more, err := filepath.Glob("../docs/*.md")

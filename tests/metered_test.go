@@ -20,7 +20,6 @@ import (
 
 // within uses the project in this process, which waits for a busy machine as a hook does not.
 func (d *day) within(use func(p *project.Project) error) {
-	d.t.Helper()
 	var where struct{ Data string }
 	d.read(&where, "where")
 	kept := store.Open(where.Data, store.Options{})

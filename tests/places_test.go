@@ -26,7 +26,6 @@ type literal struct{ text, at string }
 
 // literals returns the texts of all Go files of the product, except the tags of fields.
 func literals(t *testing.T) (all []literal) {
-	t.Helper()
 	walkCode(t, func(path string, text []byte) {
 		if strings.HasPrefix(path, "tests/") || strings.HasSuffix(path, "_test.go") {
 			return

@@ -40,7 +40,6 @@ var released struct {
 // releaseFiles returns the folder with these files: FLAME_TEST_RELEASE, which has packages of
 // systems, too, else a new one without.
 func releaseFiles(t *testing.T) string {
-	t.Helper()
 	effort.Heavy(t)
 	if dir := os.Getenv("FLAME_TEST_RELEASE"); dir != "" {
 		return dir
@@ -65,7 +64,6 @@ func makeRelease(out string) error {
 
 // fileOf returns the only file of a release that a pattern matches.
 func fileOf(t *testing.T, dist, pattern string) string {
-	t.Helper()
 	found, err := filepath.Glob(filepath.Join(dist, pattern))
 	require.NoError(t, err)
 	require.Len(t, found, 1, pattern)
@@ -132,7 +130,6 @@ var installs = map[string]func(u *user, dist string) (program string, remove fun
 
 // tool runs a program of this machine for the user.
 func (u *user) tool(name string, args ...string) string {
-	u.t.Helper()
 	path, err := exec.LookPath(name)
 	if err != nil {
 		effort.Lacks(u.t, err)
@@ -173,7 +170,6 @@ func TestInstallUseAndRemove(t *testing.T) {
 // nothingLeft checks that no file of flame's is in the home, and that no client's settings name it,
 // but for what the clients keep of anything that they had: copies of plugins, and logs.
 func (u *user) nothingLeft() {
-	u.t.Helper()
 	require.NoError(u.t, filepath.WalkDir(u.home, func(path string, entry os.DirEntry, err error) error {
 		require.NoError(u.t, err)
 		if strings.HasSuffix(path, ".claude/plugins/cache") || strings.HasPrefix(entry.Name(), "mcp-logs-") {
@@ -191,7 +187,6 @@ func (u *user) nothingLeft() {
 
 // npmRegistry serves the npm packages of a release as the npm registry does, on loopback.
 func npmRegistry(t *testing.T, dist string) (url string) {
-	t.Helper()
 	packed, err := filepath.Glob(filepath.Join(dist, "*.tgz"))
 	require.NoError(t, err)
 	about := map[string]map[string]any{}
@@ -227,7 +222,6 @@ func npmRegistry(t *testing.T, dist string) (url string) {
 
 // inTarball returns a file of an archive.
 func inTarball(t *testing.T, packed []byte, name string) []byte {
-	t.Helper()
 	pressed, err := gzip.NewReader(bytes.NewReader(packed))
 	require.NoError(t, err)
 	for files := tar.NewReader(pressed); ; {
@@ -270,7 +264,6 @@ func TestThePackageOfNPMIsTheProgram(t *testing.T) {
 
 // startsAsItself checks arguments, stdin, status and signals of a flame that a node starts.
 func (u *user) startsAsItself(node, program string) {
-	u.t.Helper()
 	assert.Regexp(u.t, `^flame v\d`, u.must(node, program, "version"))
 	u.must(node, program, "push", "a goal with 'quotes' and spaces")
 	assert.Contains(u.t, u.must(node, program, "tree"), "a goal with 'quotes' and spaces")

@@ -94,7 +94,6 @@ func columns(line string) int {
 
 // walkCode calls f with each handwritten Go file.
 func walkCode(t *testing.T, f func(path string, text []byte)) {
-	t.Helper()
 	root, err := filepath.Abs("..")
 	require.NoError(t, err)
 	require.NoError(t, filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {

@@ -40,7 +40,6 @@ func oldFlame(t *testing.T, commit string) string {
 // install replaces the program of setup as setup does: whole, by a rename. Another process writes
 // it: one that this process starts meanwhile could hold the file open, which then is busy.
 func (u *user) install(program string) {
-	u.t.Helper()
 	u.flame = filepath.Join(u.home, ".local/bin/flame")
 	require.NoError(u.t, os.MkdirAll(filepath.Dir(u.flame), 0o755))
 	require.NoError(u.t, exec.Command("cp", program, u.flame+".next").Run())
@@ -49,7 +48,6 @@ func (u *user) install(program string) {
 
 // session starts a server of the installed flame, as a host does; push starts a frame in it.
 func (u *user) session() (push func(goal string)) {
-	u.t.Helper()
 	ctx, stop := context.WithCancel(u.t.Context())
 	server, err := app.StartServer(ctx, u.flame, []string{"HOME=" + u.home, "FLAME_PROJECT_DIR=" + u.project}, "test")
 	require.NoError(u.t, err)
@@ -58,7 +56,6 @@ func (u *user) session() (push func(goal string)) {
 }
 
 func pushIn(ctx context.Context, t *testing.T, server *client.Client, goal string) {
-	t.Helper()
 	var call mcp.CallToolRequest
 	call.Params.Name, call.Params.Arguments = "flame_push", map[string]any{"goal": goal}
 	answer, err := server.CallTool(ctx, call)
@@ -75,7 +72,6 @@ func TestUpgradeUnderRunningSessionsAndBack(t *testing.T) {
 	u := newUser(t)
 	current, old := u.flame, oldFlame(t, firstInPlace)
 	everything := func(goals ...string) {
-		t.Helper()
 		tree := u.must(u.flame, "tree")
 		for _, goal := range goals {
 			assert.Contains(t, tree, goal)

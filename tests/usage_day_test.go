@@ -39,7 +39,6 @@ type day struct {
 }
 
 func newDay(t *testing.T) *day {
-	t.Helper()
 	d := &day{newSealed(t), t}
 	d.write(filepath.Join(d.bin, "claude"), oneAnswer)
 	d.env = append(d.env, "FLAME_SUBAGENT_IDLE_DELAY=600000") // a host ends its subagents, however long that takes here
@@ -48,13 +47,11 @@ func newDay(t *testing.T) *day {
 
 // read runs a command with --json and decodes its output.
 func (d *day) read(into any, args ...string) {
-	d.t.Helper()
 	require.NoError(d.t, json.Unmarshal([]byte(d.flame("", append(args, "--json")...)), into))
 }
 
 // play has happen what the parts of testdata/day.txt tell that begin so.
 func (d *day) play(begin string) {
-	d.t.Helper()
 	told, err := os.ReadFile(filepath.Join("testdata", "day.txt"))
 	require.NoError(d.t, err)
 	for _, part := range strings.Split(string(told), "\n\n")[1:] {
@@ -66,7 +63,6 @@ func (d *day) play(begin string) {
 
 // happens has happen what lines of the form of testdata/day.txt tell.
 func (d *day) happens(lines string) {
-	d.t.Helper()
 	for line := range strings.Lines(lines) {
 		now := time.Now()
 		line = strings.NewReplacer("$home", d.home, "$project", d.project, "$login", d.login(line), "$now", strconv.FormatInt(now.UnixMilli(), 10),
@@ -89,7 +85,6 @@ func (d *day) happens(lines string) {
 
 // login returns the id of the frame "Login", if a line names it.
 func (d *day) login(line string) string {
-	d.t.Helper()
 	if !strings.Contains(line, "$login") {
 		return ""
 	}
@@ -106,7 +101,6 @@ func (d *day) login(line string) string {
 
 // metric returns the sum of a metric over its labels.
 func (d *day) metric(text, name string) (sum float64) {
-	d.t.Helper()
 	found := regexp.MustCompile(`(?m)^`+name+`(?:\{.*\})? (\S+)$`).FindAllStringSubmatch(text, -1)
 	require.NotEmpty(d.t, found, name)
 	for _, line := range found {
@@ -119,7 +113,6 @@ func (d *day) metric(text, name string) (sum float64) {
 
 // metrics returns a server's /metrics.
 func (d *day) metrics() string {
-	d.t.Helper()
 	s := serveProject(d.t, d.home, d.project)
 	request, err := http.NewRequestWithContext(d.t.Context(), http.MethodGet, strings.TrimSuffix(s.url, "/mcp")+"/metrics", nil)
 	require.NoError(d.t, err)

@@ -22,13 +22,11 @@ func talks(run record.Agent) bool { return active(run) && run.Progress.Text != "
 
 // goesOn lets the waiting agents of the machine continue.
 func (m machine) goesOn() {
-	m.Helper()
 	require.NoError(m, os.WriteFile(filepath.Join(m.home, "go-on"), nil, 0o600))
 }
 
 // runsNone waits until no agent with this task runs on the machine.
 func (m machine) runsNone(task string) {
-	m.Helper()
 	require.Eventually(m, func() bool { return !strings.Contains(m.flame("agents", "runs", "--running"), task) }, hubPatience, 100*time.Millisecond)
 }
 
@@ -97,7 +95,6 @@ func TestAgentsEndDespiteAKilledHub(t *testing.T) {
 
 // hangs waits until git hangs, and returns its process.
 func (m machine) hangs() (pid int) {
-	m.Helper()
 	var told []byte
 	require.Eventually(m, func() (hangs bool) {
 		var err error

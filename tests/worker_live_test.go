@@ -22,7 +22,6 @@ import (
 // joinedUsers returns two users of this host whose projects are clones of one repository with
 // these files, and who have joined the hub of the first.
 func joinedUsers(t *testing.T, host string, files map[string]string) (desk, box *user, h hubProcess) {
-	t.Helper()
 	desk, box = newUser(t, host), newUser(t, host)
 	server := filepath.Dir(natsServer(t))
 	box.model.Close()
@@ -57,7 +56,6 @@ func joinedUsers(t *testing.T, host string, files map[string]string) (desk, box 
 
 // hub starts a hub of the user's.
 func (u *user) hub(args ...string) hubProcess {
-	u.t.Helper()
 	return startHub(u.t, u.command(context.Background(), u.flame, append([]string{"hub", "--temporary"}, args...)...))
 }
 
@@ -71,14 +69,12 @@ type sharedFrame struct {
 
 // shared returns the tree that the user's machine shows.
 func (u *user) shared() (roots []sharedFrame) {
-	u.t.Helper()
 	require.NoError(u.t, json.Unmarshal([]byte(u.must(u.flame, "tree", "--json")), &roots))
 	return roots
 }
 
 // agree waits until two machines show the same tree.
 func agree(t *testing.T, one, other *user) {
-	t.Helper()
 	for until := time.Now().Add(hubPatience); !assert.ObjectsAreEqual(one.shared(), other.shared()); time.Sleep(200 * time.Millisecond) {
 		if time.Now().After(until) {
 			require.Equal(t, one.shared(), other.shared())

@@ -34,7 +34,6 @@ echo '{"type":"result","subtype":"success","session_id":"11111111-2222-4333-8444
 
 // withClaude puts the fake on the machine's PATH.
 func (m machine) withClaude() machine {
-	m.Helper()
 	m.bin = filepath.Join(m.home, "bin")
 	require.NoError(m, os.MkdirAll(m.bin, 0o700))
 	require.NoError(m, os.WriteFile(filepath.Join(m.bin, "claude"), []byte(stubClaude), 0o700))
@@ -43,7 +42,6 @@ func (m machine) withClaude() machine {
 
 // worker starts a worker, and returns once it serves its queue.
 func (m machine) worker(args ...string) process {
-	m.Helper()
 	p, _ := begin(m.T, m.command(append([]string{"worker", "--queue", "gpu"}, args...)...), syscall.SIGKILL, "^[^\n]*serving queue gpu")
 	return p
 }
@@ -51,7 +49,6 @@ func (m machine) worker(args ...string) process {
 // two returns a desk that runs a hub and flame, and a box that may serve its queue, both with a
 // host.
 func two(t *testing.T) (desk, box machine, h hubProcess) {
-	t.Helper()
 	all := machines(t, "desk", "box")
 	desk, box = all[0].withClaude(), all[1].withClaude()
 	h = desk.hub("--listen", "127.0.0.1:0")
@@ -67,7 +64,6 @@ func two(t *testing.T) (desk, box machine, h hubProcess) {
 // reaches has the machine reach its remote by a program in place of ssh, which never answers the
 // named command of git and runs all others.
 func (m machine) reaches(never string) {
-	m.Helper()
 	gitSays(m.T, m.checkout, "remote", "set-url", "origin", "ssh://git@remote.test"+filepath.Join(filepath.Dir(m.home), "shop.git"))
 	text := "for last; do :; done\ncase \"$last\" in " + never + ") echo $$ > " + m.home + "/hangs.new; mv " + m.home + "/hangs.new " + m.home +
 		"/hangs; exec sleep 1000;; esac\n"
@@ -76,7 +72,6 @@ func (m machine) reaches(never string) {
 
 // standForSSH has the git of a home run the commands of ssh on this machine, after others.
 func standForSSH(t *testing.T, home, before string) {
-	t.Helper()
 	ssh := filepath.Join(home, "reach")
 	require.NoError(t, os.WriteFile(ssh, []byte("#!/bin/sh\n"+before+"for last; do :; done\nexec sh -c \"$last\"\n"), 0o700))
 	require.NoError(t, os.WriteFile(filepath.Join(home, ".gitconfig"), []byte("[core]\n\tsshCommand = \"\\\""+ssh+"\\\"\"\n"), 0o600))
@@ -84,7 +79,6 @@ func standForSSH(t *testing.T, home, before string) {
 
 // away starts an agent on the queue, and returns its id.
 func (m machine) away(task string, args ...string) string {
-	m.Helper()
 	var run record.Agent
 	args = append([]string{"agents", "spawn", "builder", task, "--on", "gpu", "--json"}, args...)
 	require.NoError(m, json.Unmarshal([]byte(m.flame(args...)), &run))
@@ -93,14 +87,12 @@ func (m machine) away(task string, args ...string) string {
 
 // agent returns the record of an agent.
 func (m machine) agent(id string) (run record.Agent) {
-	m.Helper()
 	require.NoError(m, json.Unmarshal([]byte(m.flame("agents", "status", id, "--json")), &run))
 	return run
 }
 
 // until waits until an agent's record satisfies is.
 func (m machine) until(id string, is func(record.Agent) bool) (run record.Agent) {
-	m.Helper()
 	require.Eventually(m, func() bool {
 		run = m.agent(id)
 		return is(run)
@@ -171,7 +163,6 @@ func TestAnAgentRunsOnAnotherMachine(t *testing.T) {
 
 // showsGuestsLittle calls a worker's flame like the agents of other machines do.
 func (m machine) showsGuestsLittle(t *testing.T) {
-	t.Helper()
 	var runs []record.Agent
 	require.NoError(t, json.Unmarshal([]byte(m.flame("agents", "runs", "--json")), &runs))
 	require.Len(t, runs, 1)
@@ -253,7 +244,6 @@ func TestAnAgentWhoseWorkerIsLostIsRestarted(t *testing.T) {
 
 // gitSays returns git's output in a folder.
 func gitSays(t *testing.T, dir string, args ...string) string {
-	t.Helper()
 	out, err := exec.Command("git", append([]string{"-C", dir}, args...)...).CombinedOutput()
 	require.NoError(t, err, "%s", out)
 	return string(out)
@@ -261,7 +251,6 @@ func gitSays(t *testing.T, dir string, args ...string) string {
 
 // dataOf returns the data folder of the machine's project.
 func dataOf(t *testing.T, m machine) string {
-	t.Helper()
 	found, err := filepath.Glob(filepath.Join(m.home, ".local", "share", "flame", "shop-*"))
 	require.NoError(t, err)
 	require.Len(t, found, 1)

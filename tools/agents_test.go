@@ -125,7 +125,6 @@ type delegator struct {
 }
 
 func delegate(t *testing.T) delegator {
-	t.Helper()
 	data := filepath.Join(t.TempDir(), ".data")
 	kept := projecttest.Open(t, data, store.Options{LongLived: true})
 	d := delegator{agents: newAgents(data, kept)}
@@ -145,7 +144,6 @@ func (d delegator) end() {
 
 // spawn starts an agent and returns its id with the answer.
 func (d delegator) spawn(prompt, more string) (id, text string) {
-	d.t.Helper()
 	result, text := d.call("spawn_agent", fmt.Sprintf(`{"subagent_type": "builder", "description": "Build the form", "prompt": %q%s}`, prompt, more))
 	require.False(d.t, result.IsError, text)
 	id, _, _ = strings.Cut(text, " ")
@@ -154,7 +152,6 @@ func (d delegator) spawn(prompt, more string) (id, text string) {
 
 // tell calls a tool on an agent and returns its answer.
 func (d delegator) tell(tool, id, more string) string {
-	d.t.Helper()
 	result, text := d.call(tool, fmt.Sprintf(`{"subagent_id": %q%s}`, id, more))
 	require.False(d.t, result.IsError, text)
 	return text

@@ -29,7 +29,6 @@ func hosted(p *project.Project) *project.Project {
 // stamped returns the arguments of a call as a hook leaves them: with these members and the stamp
 // of a caller.
 func stamped(t *testing.T, p *project.Project, tool, session, agent, members string) string {
-	t.Helper()
 	s := project.Stamp{Session: session, Agent: agent, Tool: tool}
 	proof, err := hosted(p).ProveStamp(t.Context(), s)
 	require.NoError(t, err)
@@ -38,7 +37,6 @@ func stamped(t *testing.T, p *project.Project, tool, session, agent, members str
 
 // goalOf returns the goal of the frame in which a session works; empty without one.
 func goalOf(t *testing.T, p *project.Project, session string) string {
-	t.Helper()
 	frame, _, err := projecttest.Current(t.Context(), p, project.Caller{Session: session})
 	require.NoError(t, err)
 	return frame.Goal
@@ -48,7 +46,6 @@ func TestOnlyAProvenStampNamesTheCaller(t *testing.T) {
 	t.Parallel()
 	c := converse(t)
 	push := func(args string) {
-		t.Helper()
 		result, text := c.call("flame_push", args)
 		require.False(t, result.IsError, text)
 	}
@@ -110,7 +107,6 @@ func TestAProofHoldsForTheIDOfItsCallAlone(t *testing.T) {
 	proof, err := hosted(c.project).ProveStamp(t.Context(), s)
 	require.NoError(t, err)
 	push := func(goal, call string) {
-		t.Helper()
 		var request mcp.CallToolRequest
 		request.Params.Name = "flame_push"
 		request.Params.Arguments = map[string]any{"goal": goal, "session_id": "theirs", "flame_proof": proof}

@@ -18,7 +18,6 @@ import (
 
 // hidden returns flame_more and the tools that are called through it.
 func hidden(t *testing.T, p *project.Project) (more tools.Tool, behind []tools.Tool) {
-	t.Helper()
 	all := tools.All(p, &agents.Agents{Setup: plan.Setup{Project: p}})
 	chosen, err := tools.Select(all, "lean")
 	require.NoError(t, err)

@@ -25,7 +25,6 @@ const maxAnswer = 4096
 // oversized returns calls of a tool with a huge text in each argument, in every shape, beside those
 // that it must have, and as the name of one.
 func oversized(t *testing.T, tool tools.Tool) (calls []map[string]any) {
-	t.Helper()
 	huge := strings.Repeat("a", 32<<10) // a file instead of its name
 	arguments := schemaOf(t, tool)
 	with := func(name string, value any) {

@@ -15,7 +15,6 @@ import (
 // subscribe asks for news of a resource, and returns the words of a refusal. The client's
 // own way is for a protocol that flame does not offer.
 func (c *conversation) subscribe(method mcp.MCPMethod, uri string) (refusal string) {
-	c.t.Helper()
 	answer, err := c.GetTransport().SendRequest(c.ctx, transport.JSONRPCRequest{
 		JSONRPC: mcp.JSONRPC_VERSION, ID: mcp.NewRequestId(project.NewID("subscribe")), Method: string(method), Params: map[string]any{"uri": uri},
 	})

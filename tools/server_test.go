@@ -41,13 +41,11 @@ type conversation struct {
 }
 
 func converse(t *testing.T) *conversation {
-	t.Helper()
 	return converseWith(t, &agents.Agents{Setup: plan.Setup{Project: newProject(t)}})
 }
 
 // converseWith is converse with a service that can start agents.
 func converseWith(t *testing.T, service *agents.Agents) *conversation {
-	t.Helper()
 	ctx, stop := context.WithCancel(context.Background())
 	c := &conversation{t: t, ctx: ctx, project: service.Project, tick: make(chan time.Time), told: make(chan mcp.JSONRPCNotification, 100)}
 	srv := tools.NewServer(c.project, service, tools.All(c.project, service), "test", func(context.Context) project.Caller {
@@ -133,7 +131,6 @@ func TestALockedStoreDoesNotKeepAServerWithoutAHost(t *testing.T) {
 
 // call calls a tool and returns its answer and text.
 func (c *conversation) call(tool, args string) (*mcp.CallToolResult, string) {
-	c.t.Helper()
 	var request mcp.CallToolRequest
 	request.Params.Name, request.Params.Arguments = tool, json.RawMessage(args)
 	result, err := c.CallTool(c.ctx, request)

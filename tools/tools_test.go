@@ -35,7 +35,6 @@ var update = flag.Bool("update", false, "write the golden files")
 
 // newProject is a project on a real store, with a clock and ids of its own.
 func newProject(t *testing.T) *project.Project {
-	t.Helper()
 	kept := projecttest.Open(t, filepath.Join(t.TempDir(), ".flame"), store.Options{LongLived: true})
 	clock, ids := core.Millis(1_766_600_000_000), 0
 	again := func() func() { at, made := clock, ids; return func() { clock, ids = at, made } }
@@ -49,7 +48,6 @@ func newProject(t *testing.T) *project.Project {
 
 // golden compares text with a file of testdata.
 func golden(t *testing.T, name, text string) {
-	t.Helper()
 	file := filepath.Join("testdata", name)
 	if *update {
 		require.NoError(t, os.MkdirAll(filepath.Dir(file), 0o755))
@@ -101,7 +99,6 @@ type schema struct {
 }
 
 func schemaOf(t *testing.T, tool tools.Tool) (s schema) {
-	t.Helper()
 	require.NoError(t, json.Unmarshal(tool.Schema(), &s), tool.Name)
 	return s
 }
@@ -276,7 +273,6 @@ type call struct {
 
 // play makes the calls in order and returns the transcript.
 func play(t *testing.T, p *project.Project, calls []call) string {
-	t.Helper()
 	all := tools.All(p, &agents.Agents{Setup: plan.Setup{Project: p}})
 	var b strings.Builder
 	for _, c := range calls {
@@ -296,7 +292,6 @@ func play(t *testing.T, p *project.Project, calls []call) string {
 
 // callsOf returns the calls of a golden file, which shows each before its answer.
 func callsOf(t *testing.T, name string) (calls []call) {
-	t.Helper()
 	text, err := os.ReadFile(filepath.Join("testdata", "session", name+".txt"))
 	require.NoError(t, err)
 	for _, found := range regexp.MustCompile(`(?m)^> (\w+): (\w+) (.*)$`).FindAllStringSubmatch(string(text), -1) {

@@ -18,7 +18,6 @@ import (
 // database makes OpenCode's database of the family in a folder of its own. It stays open, like
 // the database of a running client.
 func database(t *testing.T) (path string, db *sql.DB) {
-	t.Helper()
 	path = filepath.Join(t.TempDir(), "opencode's #1?.db")
 	db, err := sql.Open("sqlite", "file:"+strings.NewReplacer("#", "%23", "?", "%3f", " ", "%20").Replace(path)+"?_pragma=journal_mode(wal)")
 	require.NoError(t, err)
@@ -253,7 +252,6 @@ func TestTheFilesOfOpenCodeBeforeItsDatabaseAreNamed(t *testing.T) {
 }
 
 func collectDB(t *testing.T, path string) (messages []core.Message, failed error) {
-	t.Helper()
 	for m, err := range transcripts.OpenCodeDB(t.Context(), path, "") {
 		if err != nil {
 			failed = err

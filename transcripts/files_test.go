@@ -36,7 +36,6 @@ func answered(result string) string {
 
 // changed returns the changes of the only part of a line that has any.
 func changed(t *testing.T, read reader, line string) (files []core.FileChange) {
-	t.Helper()
 	messages, err := collect(read, line)
 	require.NoError(t, err)
 	for _, m := range messages {

@@ -17,7 +17,6 @@ import (
 )
 
 func markdown(t *testing.T, title string, messages ...core.Message) string {
-	t.Helper()
 	var b strings.Builder
 	require.NoError(t, transcripts.Markdown(&b, title, slices.Values(messages)))
 	return b.String()
@@ -33,7 +32,6 @@ func TestMarkdownOfALog(t *testing.T) {
 
 // said returns the lines of Markdown outside fences.
 func outsideFences(t *testing.T, text string) (lines []string) {
-	t.Helper()
 	fence := ""
 	for line := range strings.Lines(text) {
 		line = strings.TrimRight(line, "\n")
@@ -108,7 +106,6 @@ func TestJSONLinesHoldTheMessages(t *testing.T) {
 }
 
 func asJSON(t *testing.T, m core.Message) string {
-	t.Helper()
 	raw, err := json.Marshal(m)
 	require.NoError(t, err)
 	return string(raw)

@@ -19,7 +19,6 @@ const claudeCode = "claude-code"
 
 // readOn returns the messages of Read, and its last position.
 func readOn(t *testing.T, host, path string, from core.LogPosition) (messages []core.Message, next core.LogPosition) {
-	t.Helper()
 	next = from
 	for entry, err := range formats.Read(host, path, from) {
 		require.NoError(t, err)

@@ -298,14 +298,12 @@ func collect(read reader, log string) (messages []core.Message, failed error) {
 }
 
 func sample(t *testing.T, name string) string {
-	t.Helper()
 	raw, err := os.ReadFile(filepath.Join("testdata", name))
 	require.NoError(t, err)
 	return string(raw)
 }
 
 func golden(t *testing.T, name, text string) {
-	t.Helper()
 	file := filepath.Join("testdata", name)
 	if *update {
 		require.NoError(t, os.WriteFile(file, []byte(text), 0o644))

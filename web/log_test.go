@@ -18,7 +18,6 @@ import (
 
 // logged returns a site with a session of Claude Code, its frame, and its log.
 func logged(t *testing.T) (s site, frame string, log projecttest.HostLog) {
-	t.Helper()
 	s = serve(t)
 	s.agents.Hosts = hoststest.Known()
 	frame = s.Push(project.Caller{Host: "claude-code", Session: "s"}, "Plant the apples").ID
@@ -39,7 +38,6 @@ func (s site) line(kind, id, content string) string {
 
 // get returns an answer about a frame.
 func (s site) get(query string, into any) int {
-	s.T.Helper()
 	status, answer := s.send(http.MethodGet, "/api/thing-1/"+query, "", nil)
 	if into != nil {
 		require.Equal(s.T, http.StatusOK, status, answer)

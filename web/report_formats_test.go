@@ -15,7 +15,6 @@ import (
 )
 
 func written(t *testing.T, r web.Report, format web.ReportFormat) string {
-	t.Helper()
 	var b bytes.Buffer
 	require.NoError(t, r.Write(&b, format))
 	return b.String()

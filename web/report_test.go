@@ -23,7 +23,6 @@ const hostile = "</script><img src=x onerror=alert(1)> & *stars* `ticks` [link](
 
 // reported returns a report of a project with hostile texts, in a format.
 func reported(t *testing.T, frame func(ids map[string]string) string, format web.ReportFormat) string {
-	t.Helper()
 	f := projecttest.New(t)
 	ids := map[string]string{}
 	ids["top"] = f.Push(projecttest.Host("s"), "The whole work").ID

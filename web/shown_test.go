@@ -49,7 +49,6 @@ func (c *counted) options(lingers time.Duration) func(*web.Options) {
 
 // follow opens a stream of the project, until leave is called.
 func (s site) follow() (stream *bufio.Reader, leave func()) {
-	s.T.Helper()
 	ctx, leave := context.WithTimeout(context.Background(), time.Minute)
 	s.T.Cleanup(leave)
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, s.base+"/api/thing-1/live", nil)

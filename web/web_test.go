@@ -81,7 +81,6 @@ func serve(t *testing.T, changes ...func(*web.Options)) site {
 
 // send sends a request with changes, and returns the status and the body.
 func (s site) send(method, path, body string, change func(*http.Request)) (status int, answer string) {
-	s.T.Helper()
 	req, err := http.NewRequest(method, s.base+path, strings.NewReader(body))
 	require.NoError(s.T, err)
 	req.Header.Set("Authorization", "Bearer "+token)
@@ -223,7 +222,6 @@ func TestActionsOfThePage(t *testing.T) {
 	plan := s.Plan(projecttest.Host("s"), top.ID, "later")[0]
 	act := func(path, body string) (int, string) { return s.send(http.MethodPost, "/api/thing-1/"+path, body, nil) }
 	said := func(status int, answer string) string {
-		t.Helper()
 		require.Equal(t, 200, status, answer)
 		var told struct{ Said string }
 		require.NoError(t, json.Unmarshal([]byte(answer), &told))
@@ -282,10 +280,8 @@ func TestBadActionsChangeNothing(t *testing.T) {
 
 // lines follows the stream of a project.
 func (s site) lines() (next func() map[string]any) {
-	s.T.Helper()
 	in, _ := s.follow()
 	return func() map[string]any {
-		s.T.Helper()
 		raw, err := in.ReadBytes('\n')
 		require.NoError(s.T, err)
 		var line map[string]any

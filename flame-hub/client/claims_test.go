@@ -20,7 +20,6 @@ import (
 
 // claims returns those of a machine, which last for so long.
 func (h *hubServer) claims(machine string, lasts time.Duration) *Claims {
-	h.t.Helper()
 	c, err := h.connect(machine).claimsFor(h.ctx(), lasts)
 	require.NoError(h.t, err)
 	return c

@@ -46,7 +46,6 @@ func certificate(t *testing.T) tls.Certificate {
 
 // answers listens as a server that only says this does, and returns its URL.
 func answers(t *testing.T, text string) string {
-	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	t.Cleanup(func() { l.Close() })
@@ -183,7 +182,6 @@ var fulls = map[string]func(*testing.T) *hubServer{
 
 // limit has a project store at most so many bytes.
 func (h *hubServer) limit(bytes int64) {
-	h.t.Helper()
 	require.NoError(h.t, h.running.GlobalAccount().UpdateJetStreamLimits(map[string]server.JetStreamAccountLimits{
 		"": {MaxStore: bytes, MaxMemory: -1, MaxStreams: -1, MaxConsumers: -1, MaxAckPending: -1},
 	}))
@@ -198,7 +196,6 @@ func TestAFullHubIsReported(t *testing.T) {
 }
 
 func fillOneByOne(t *testing.T, h *hubServer, says string) {
-	t.Helper()
 	m, other := h.run(h.mate("laptop")), h.run(h.mate("desk"))
 	m.decide("frame-small", "one")
 	alike(t, 1, m, other)
@@ -229,7 +226,6 @@ func fillOneByOne(t *testing.T, h *hubServer, says string) {
 
 // The server does not answer a batch in the middle of which its space ends; it keeps a part.
 func fillWithABatch(t *testing.T, h *hubServer, says string) {
-	t.Helper()
 	m := h.mate("laptop")
 	results := noise(t, 225<<10)
 	for i := range 7 {

@@ -26,7 +26,6 @@ type hubServer struct {
 
 // startHub starts a server; change may change its options.
 func startHub(t *testing.T, change ...func(*server.Options)) *hubServer {
-	t.Helper()
 	h := &hubServer{t: t, options: server.Options{
 		Host: "127.0.0.1", Port: server.RANDOM_PORT, JetStream: true, StoreDir: t.TempDir(), NoLog: true, NoSigs: true, MaxPayload: 8 << 20,
 	}}
@@ -39,7 +38,6 @@ func startHub(t *testing.T, change ...func(*server.Options)) *hubServer {
 }
 
 func (h *hubServer) start() {
-	h.t.Helper()
 	options := h.options
 	s, err := server.NewServer(&options)
 	require.NoError(h.t, err)
@@ -60,7 +58,6 @@ func (h *hubServer) link(machine string) hub.Link {
 
 // connect connects a machine.
 func (h *hubServer) connect(machine string) *Conn {
-	h.t.Helper()
 	c, err := Connect(h.ctx(), h.link(machine))
 	require.NoError(h.t, err)
 	h.t.Cleanup(c.Close)

@@ -50,7 +50,6 @@ func (k *kept) keep(h *hubServer) *kept {
 
 // await waits until the status of a project is as want says.
 func (k *kept) await(t *testing.T, want func(hub.Status) bool) (s hub.Status) {
-	t.Helper()
 	require.Eventually(t, func() bool {
 		var err error
 		s, err = hub.LoadStatus(k.data)

@@ -122,7 +122,6 @@ func (h *hubServer) mate(machine string) *mate {
 func (h *hubServer) run(m *mate) *mate { return h.runAs(m, h.link(m.clock.Machine)) }
 
 func (h *hubServer) runAs(m *mate, link hub.Link) *mate {
-	h.t.Helper()
 	conn, err := Connect(h.ctx(), link)
 	require.NoError(h.t, err)
 	ctx, cancel := context.WithCancel(h.ctx())
@@ -140,7 +139,6 @@ func (h *hubServer) runAs(m *mate, link hub.Link) *mate {
 
 // alike waits until machines have the same, and that is so many documents.
 func alike(t *testing.T, count int, machines ...*mate) {
-	t.Helper()
 	require.Eventually(t, func() bool {
 		want := machines[0].all()
 		if len(want) != count {
@@ -199,7 +197,6 @@ func TestAHubThatLostItsDataIsFilledAgain(t *testing.T) {
 }
 
 func fillAgain(t *testing.T, old bool) {
-	t.Helper()
 	h := startHub(t)
 	a, b := h.run(h.mate("laptop")), h.run(h.mate("desk"))
 	left := t.TempDir()

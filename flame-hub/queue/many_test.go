@@ -30,7 +30,6 @@ const atOnce = 10
 // crew has a machine do jobs until ctx ends, without a word to the hub. Jobs whose id ends as
 // hangs does never end.
 func (r *rig) crew(ctx context.Context, machine, hangs string) *crew {
-	r.Helper()
 	c, q := &crew{}, r.queue(machine)
 	var slots sync.WaitGroup
 	for range atOnce {

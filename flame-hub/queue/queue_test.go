@@ -29,7 +29,6 @@ type rig struct {
 
 // newRig starts a server. What does not move for so long is redelivered by it.
 func newRig(t *testing.T, heartbeat, wait time.Duration) *rig {
-	t.Helper()
 	r := &rig{T: t, heartbeat: heartbeat, wait: wait, options: server.Options{
 		Host: "127.0.0.1", Port: server.RANDOM_PORT, JetStream: true, StoreDir: t.TempDir(), NoLog: true, NoSigs: true, MaxPayload: 8 << 20,
 	}}
@@ -39,7 +38,6 @@ func newRig(t *testing.T, heartbeat, wait time.Duration) *rig {
 }
 
 func (r *rig) start() {
-	r.Helper()
 	options := r.options
 	s, err := server.NewServer(&options)
 	require.NoError(r, err)
@@ -55,7 +53,6 @@ func (r *rig) stop() {
 
 // queue returns that of a machine, by a connection of its own.
 func (r *rig) queue(machine string) *Queue {
-	r.Helper()
 	conn, err := client.Connect(r.ctx(), hub.Link{URL: fmt.Sprintf("nats://127.0.0.1:%d", r.options.Port), Project: "shop", Machine: machine})
 	require.NoError(r, err)
 	r.Cleanup(conn.Close)
@@ -74,13 +71,11 @@ func (r *rig) ctx() context.Context {
 
 // put puts a job.
 func (r *rig) put(q *Queue, id string, retries int) {
-	r.Helper()
 	require.NoError(r, q.Submit(r.ctx(), Job{ID: id, Queue: "gpu", Retries: retries, Body: json.RawMessage(`{"task":"` + id + `"}`)}))
 }
 
 // next claims a job.
 func (r *rig) next(q *Queue) (Lease, Job) {
-	r.Helper()
 	lease, job, err := q.Claim(r.ctx(), "gpu")
 	require.NoError(r, err)
 	return lease, job
@@ -88,7 +83,6 @@ func (r *rig) next(q *Queue) (Lease, Job) {
 
 // run returns the record of a job.
 func (r *rig) run(q *Queue, id string) JobRecord {
-	r.Helper()
 	run, known, err := q.Find(r.ctx(), id)
 	require.NoError(r, err)
 	require.True(r, known, id)
@@ -97,7 +91,6 @@ func (r *rig) run(q *Queue, id string) JobRecord {
 
 // left returns how many jobs are in the stream.
 func (r *rig) left(q *Queue) int {
-	r.Helper()
 	info, err := q.jobs.Info(r.ctx())
 	require.NoError(r, err)
 	return int(info.State.Msgs)
@@ -105,7 +98,6 @@ func (r *rig) left(q *Queue) int {
 
 // emptied waits until no job is left in the stream.
 func (r *rig) emptied(q *Queue) {
-	r.Helper()
 	require.Eventually(r, func() bool { return r.left(q) == 0 }, patience, 10*time.Millisecond)
 }
 
@@ -134,7 +126,6 @@ func (r *rig) follow(q *Queue, id string) (runs chan JobRecord, done chan error)
 
 // becomes waits until a job that is followed has a state.
 func (r *rig) becomes(runs chan JobRecord, state State) JobRecord {
-	r.Helper()
 	late := time.After(patience)
 	for {
 		select {
@@ -150,7 +141,6 @@ func (r *rig) becomes(runs chan JobRecord, state State) JobRecord {
 
 // ends returns how Follow ended.
 func (r *rig) ends(done chan error) error {
-	r.Helper()
 	select {
 	case err := <-done:
 		return err

@@ -75,7 +75,6 @@ func newRig(t *testing.T, projects ...string) (*rig, []Invitation) {
 
 // start starts the server.
 func (g *rig) start() {
-	g.Helper()
 	var err error
 	g.server, err = natsserver.NewServer(g.options())
 	require.NoError(g, err)
@@ -87,14 +86,12 @@ func (g *rig) stop() { g.server.Shutdown(); g.server.WaitForShutdown() }
 
 // restart has the server begin anew with what it has on its disk.
 func (g *rig) restart() {
-	g.Helper()
 	g.stop()
 	g.start()
 }
 
 // options writes the configuration and reads it as a server does.
 func (g *rig) options() *natsserver.Options {
-	g.Helper()
 	l, err := g.folder.load()
 	require.NoError(g, err)
 	text, err := g.run.text(l)
@@ -108,12 +105,10 @@ func (g *rig) options() *natsserver.Options {
 
 // reload has the server read its configuration again.
 func (g *rig) reload() {
-	g.Helper()
 	require.NoError(g, g.server.ReloadOptions(g.options()))
 }
 
 func (g *rig) invite(project string) Invitation {
-	g.Helper()
 	i, err := g.folder.Invite(g.ctx, InviteOptions{Project: project, For: time.Hour}, start)
 	require.NoError(g, err)
 	return i
@@ -121,7 +116,6 @@ func (g *rig) invite(project string) Invitation {
 
 // serve answers machines as `flame hub` does.
 func (g *rig) serve() {
-	g.Helper()
 	conn, err := g.admin.Dial(g.ctx)
 	require.NoError(g, err)
 	g.Cleanup(conn.Close)
@@ -142,7 +136,6 @@ func (g *rig) serve() {
 
 // join has a machine join, and returns its link.
 func (g *rig) join(i Invitation, machine string) hub.Link {
-	g.Helper()
 	link, err := i.Accept(g.ctx, machine, core.MillisOf(start))
 	require.NoError(g, err)
 	g.reload()
@@ -157,7 +150,6 @@ type visitor struct {
 }
 
 func (g *rig) connect(link hub.Link) visitor {
-	g.Helper()
 	c := visitor{refused: make(chan error, 100)}
 	var err error
 	c.Conn, err = client.IdentityOf(link).Dial(g.ctx,
@@ -171,7 +163,6 @@ func (g *rig) connect(link hub.Link) visitor {
 
 // refuses requires that the server refuses what f does, for its subject.
 func (c visitor) refuses(t *testing.T, what, subject string, f func(context.Context)) {
-	t.Helper()
 	ctx, stop := context.WithCancel(t.Context())
 	done := make(chan struct{})
 	go func() { defer close(done); f(ctx) }()
@@ -292,7 +283,6 @@ func TestAMachineReachesNothingOutsideItsProject(t *testing.T) {
 }
 
 func publicOf(t *testing.T, seed string) string {
-	t.Helper()
 	pair, err := nkeys.FromSeed([]byte(seed))
 	require.NoError(t, err)
 	public, err := pair.PublicKey()

@@ -68,7 +68,6 @@ func TestAHangingGitIsKilled(t *testing.T) {
 
 // fakeGit replaces git with a script, except for `git config`.
 func fakeGit(t *testing.T, script string) (dir string) {
-	t.Helper()
 	dir = t.TempDir()
 	text := "#!/bin/sh\ncase \"$*\" in *' config '*) exit 0;; esac\ncd " + dir + "\n" + script + "\n"
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "git"), []byte(text), 0o700))

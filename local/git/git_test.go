@@ -107,7 +107,6 @@ func TestAFirstCommitThatCannotBeReadIsAnError(t *testing.T) {
 
 // isProblem asserts that an error is one for users.
 func isProblem(t *testing.T, err error) *core.Problem {
-	t.Helper()
 	var p *core.Problem
 	require.True(t, errors.As(err, &p), "%v", err)
 	require.ErrorIs(t, err, core.ErrInvalid)

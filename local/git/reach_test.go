@@ -30,14 +30,12 @@ func program(t *testing.T, name string) string {
 
 // user sets the user's own configuration of git.
 func (r *repo) user(text string) {
-	r.t.Helper()
 	r.write("../user", text)
 	r.t.Setenv("GIT_CONFIG_GLOBAL", filepath.Join(filepath.Dir(r.dir), "user"))
 }
 
 // script writes a program beside the repository.
 func (r *repo) script(name, text string) (path string) {
-	r.t.Helper()
 	path = filepath.Join(filepath.Dir(r.dir), name)
 	require.NoError(r.t, os.WriteFile(path, []byte("#!/bin/sh\n"+text), 0o700))
 	return path
@@ -45,7 +43,6 @@ func (r *repo) script(name, text string) (path string) {
 
 // goesAndComes pushes to a remote, lists its refs, fetches into another repository and deletes a ref.
 func goesAndComes(t *testing.T, r *repo, raw string) {
-	t.Helper()
 	remote, err := git.ParseRemote(raw)
 	require.NoError(t, err)
 	head, ref, other := r.plain("rev-parse", "HEAD"), "refs/flame/base/a", t.TempDir()

@@ -43,7 +43,6 @@ var origin struct {
 
 // makeOrigin makes the origin, without git's sample hooks.
 func makeOrigin(t *testing.T) {
-	t.Helper()
 	dir, err := os.MkdirTemp("", "flame-test-")
 	require.NoError(t, err)
 	origin.dir = dir
@@ -58,7 +57,6 @@ func makeOrigin(t *testing.T) {
 }
 
 func newRepo(t *testing.T) *repo {
-	t.Helper()
 	origin.once.Do(func() { makeOrigin(t) })
 	base, err := filepath.EvalSymlinks(t.TempDir())
 	require.NoError(t, err)
@@ -72,7 +70,6 @@ func newRepo(t *testing.T) *repo {
 
 // disturb changes files of a checkout, so that git reads them again.
 func (r *repo) disturb(dir string) {
-	r.t.Helper()
 	for name, text := range map[string]string{"changed": "one\ntwo\n", "new": "new\n", "ignored.log": "log\n"} {
 		was, _ := os.ReadFile(filepath.Join(dir, name))
 		require.NoError(r.t, os.WriteFile(filepath.Join(dir, name), append(was, text...), 0o600))
@@ -82,14 +79,12 @@ func (r *repo) disturb(dir string) {
 }
 
 func (r *repo) write(path, text string) {
-	r.t.Helper()
 	full := filepath.Join(r.dir, path)
 	require.NoError(r.t, os.MkdirAll(filepath.Dir(full), 0o700))
 	require.NoError(r.t, os.WriteFile(full, []byte(text), 0o600))
 }
 
 func (r *repo) commit(message string) {
-	r.t.Helper()
 	r.plain("add", "--all")
 	r.plain("commit", "--quiet", "--allow-empty", "--message", message)
 }
@@ -102,7 +97,6 @@ func recommit(r *repo) {
 
 // plain runs git without flame's protection.
 func (r *repo) plain(args ...string) string {
-	r.t.Helper()
 	out, err := r.try("git", args...)
 	require.NoError(r.t, err, out)
 	return strings.TrimSpace(out)
@@ -110,7 +104,6 @@ func (r *repo) plain(args ...string) string {
 
 // try runs a program in the repository.
 func (r *repo) try(program string, args ...string) (string, error) {
-	r.t.Helper()
 	require.NoError(r.t, os.MkdirAll(r.dir, 0o700))
 	cmd := exec.Command(program, args...)
 	cmd.Dir = r.dir

@@ -15,7 +15,6 @@ import (
 
 // bare makes a bare repository beside the repository.
 func (r *repo) bare(name string) git.Remote {
-	r.t.Helper()
 	dir := filepath.Join(filepath.Dir(r.dir), name)
 	r.plain("init", "--quiet", "--bare", "--template=", dir)
 	remote, err := git.ParseRemote(dir)

@@ -27,7 +27,6 @@ type trap struct {
 
 // trapsIn reads the traps of an archive.
 func trapsIn(t *testing.T, archive string) map[string]trap {
-	t.Helper()
 	prelude, err := os.ReadFile("testdata/prelude.sh")
 	require.NoError(t, err)
 	parsed, err := txtar.ParseFile(filepath.Join("testdata", archive))
@@ -57,7 +56,6 @@ func trapsIn(t *testing.T, archive string) map[string]trap {
 
 // arm sets the trap, which has not run by then.
 func (r *repo) arm(tt trap) *repo {
-	r.t.Helper()
 	out, err := r.try("sh", "-euc", tt.set)
 	require.NoError(r.t, err, out)
 	require.NoError(r.t, os.RemoveAll(r.mark))
@@ -67,7 +65,6 @@ func (r *repo) arm(tt trap) *repo {
 // everything makes all calls of flame in a repository: in a checkout, and in a worktree that it
 // makes.
 func everything(r *repo) error {
-	r.t.Helper()
 	var errs []error
 	run := func(dir string, args ...string) string {
 		out, err := git.Run(r.t.Context(), dir, args...)

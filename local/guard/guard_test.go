@@ -20,7 +20,6 @@ import (
 const token = "0123456789abcdef"
 
 func withToken(t *testing.T, addr string) *guard.Guard {
-	t.Helper()
 	g, err := guard.New(addr, token)
 	require.NoError(t, err)
 	return g
@@ -28,7 +27,6 @@ func withToken(t *testing.T, addr string) *guard.Guard {
 
 // serve starts a server with the guard g. It answers all accepted requests.
 func serve(t *testing.T, g *guard.Guard) (url string) {
-	t.Helper()
 	web := httptest.NewServer(g.Protect(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "here") })))
 	t.Cleanup(web.Close)
 	return web.URL
@@ -41,7 +39,6 @@ var httpClient = &http.Client{Transport: &http.Transport{}}
 // several lines stands for several headers. No answer may let a page of another origin read
 // it.
 func ask(t *testing.T, url, path string, header ...string) *http.Response {
-	t.Helper()
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url+path, nil)
 	require.NoError(t, err)
 	request.Header.Set("Authorization", "Bearer "+token)

@@ -35,7 +35,6 @@ func TestATokenIsMadeOnceAndOnlyItsOwnerReadsIt(t *testing.T) {
 }
 
 func names(t *testing.T, dir string) (names []string) {
-	t.Helper()
 	entries, err := os.ReadDir(dir)
 	require.NoError(t, err)
 	for _, entry := range entries {

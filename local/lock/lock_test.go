@@ -27,7 +27,6 @@ func impatient() context.Context {
 
 // held locks the file at path as another process does, until release is called.
 func held(t *testing.T, path string) (release func()) {
-	t.Helper()
 	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
 	require.NoError(t, err)
 	require.NoError(t, syscall.Flock(int(file.Fd()), syscall.LOCK_EX))

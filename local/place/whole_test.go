@@ -20,7 +20,6 @@ func text(content string) func(io.Writer) error {
 }
 
 func read(t *testing.T, path string) string {
-	t.Helper()
 	content, err := os.ReadFile(path)
 	require.NoError(t, err)
 	return string(content)

@@ -25,7 +25,6 @@ type place struct {
 }
 
 func newPlace(t *testing.T) place {
-	t.Helper()
 	top := t.TempDir()
 	p := place{t, filepath.Join(top, "project"), filepath.Join(top, "outside")}
 	p.write("project/in/a.md", "A")
@@ -36,7 +35,6 @@ func newPlace(t *testing.T) place {
 
 // write makes a file by its path relative to the folder above the project.
 func (p place) write(name, content string) {
-	p.t.Helper()
 	path := filepath.Join(filepath.Dir(p.project), name)
 	require.NoError(p.t, os.MkdirAll(filepath.Dir(path), 0o755))
 	require.NoError(p.t, os.WriteFile(path, []byte(content), 0o644))
@@ -44,14 +42,12 @@ func (p place) write(name, content string) {
 
 // link makes a link in the project.
 func (p place) link(target, name string) {
-	p.t.Helper()
 	path := filepath.Join(p.project, name)
 	require.NoError(p.t, os.MkdirAll(filepath.Dir(path), 0o755))
 	require.NoError(p.t, os.Symlink(target, path))
 }
 
 func (p place) root() *safefile.Root {
-	p.t.Helper()
 	root, err := safefile.Open(p.project)
 	require.NoError(p.t, err)
 	p.t.Cleanup(func() { root.Close() })
@@ -60,7 +56,6 @@ func (p place) root() *safefile.Root {
 
 // soon fails the test if f does not return.
 func soon(t *testing.T, f func()) {
-	t.Helper()
 	done := make(chan struct{})
 	go func() { defer close(done); f() }()
 	select {
@@ -266,7 +261,6 @@ func TestAReadDoesNotTrustTheReportedSize(t *testing.T) {
 
 // tree returns the content of a folder: files with their content, links with their targets.
 func tree(t *testing.T, dir string) map[string]string {
-	t.Helper()
 	found := map[string]string{}
 	require.NoError(t, filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {

@@ -43,7 +43,6 @@ func (p *page) take(s board.Snapshot) {
 func watch(f *projecttest.Fixture) (*page, func()) {
 	b, p := board.New(f.Store, f.Project.Now, nil), &page{}
 	return p, func() {
-		f.T.Helper()
 		_, err := b.Read(f.Ctx)
 		require.NoError(f.T, err)
 		p.take(b.Snapshot())
@@ -51,13 +50,11 @@ func watch(f *projecttest.Fixture) (*page, func()) {
 }
 
 func update(f *projecttest.Fixture, do func(tx project.Tx) error) {
-	f.T.Helper()
 	require.NoError(f.T, f.Store.Update(f.Ctx, do))
 }
 
 // save saves frames.
 func save(f *projecttest.Fixture, frames ...core.Frame) {
-	f.T.Helper()
 	update(f, func(tx project.Tx) error {
 		return errors.Join(lo.Map(frames, func(frame core.Frame, _ int) error { return tx.SaveFrame(frame) })...)
 	})

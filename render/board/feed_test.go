@@ -35,7 +35,6 @@ func opener(data string, closed chan<- error) func(context.Context) (board.Sourc
 }
 
 func saved(t *testing.T, data, id string) {
-	t.Helper()
 	s := store.Open(data, store.Options{})
 	require.NoError(t, s.Update(t.Context(), func(tx project.Tx) error {
 		return tx.SaveFrame(core.Frame{ID: id, Status: core.Planned})
@@ -45,7 +44,6 @@ func saved(t *testing.T, data, id string) {
 
 // shown waits until a feed shows one frame alone, without trouble.
 func shown(t *testing.T, f *board.Feed, id string) {
-	t.Helper()
 	deadline := time.After(time.Minute)
 	for {
 		n := f.News()

@@ -14,7 +14,6 @@ import (
 
 // natives makes native subagents, each heard of a little later than the one before.
 func natives(f *projecttest.Fixture, n int) {
-	f.T.Helper()
 	update(f, func(tx project.Tx) error {
 		for i := range n {
 			frame := core.Frame{ID: fmt.Sprintf("f-%d", i), Goal: "explore", Status: core.InProgress, Session: fmt.Sprintf("c-%d", i), CreatedAt: f.Clock}
@@ -43,7 +42,6 @@ func followed(t *testing.T) (f *projecttest.Fixture, p *page, look func()) {
 }
 
 func changeSession(f *projecttest.Fixture, id string, change func(*core.Session)) {
-	f.T.Helper()
 	update(f, func(tx project.Tx) error {
 		s, err := tx.Session(id)
 		if err != nil {

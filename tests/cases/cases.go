@@ -16,7 +16,6 @@ import (
 
 // Read returns the cases in a file of YAML, by name. Their fields have the names of their JSON.
 func Read[T any](t testing.TB, file string) map[string]T {
-	t.Helper()
 	text, err := os.ReadFile(file)
 	require.NoError(t, err)
 	var all map[string]any
@@ -34,7 +33,6 @@ func Read[T any](t testing.TB, file string) map[string]T {
 // Advice checks that an error of these kinds is one that a user or model can act on, and returns
 // its text with the hint.
 func Advice(t testing.TB, err error, kinds ...error) string {
-	t.Helper()
 	for _, kind := range kinds {
 		require.ErrorIs(t, err, kind)
 	}

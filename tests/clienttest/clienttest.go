@@ -19,7 +19,6 @@ import (
 
 // Machine returns an empty machine on which all programs are installed. Its folders need quoting.
 func Machine(t *testing.T) hosts.Machine {
-	t.Helper()
 	top, err := filepath.EvalSymlinks(t.TempDir())
 	require.NoError(t, err)
 	m := hosts.Machine{
@@ -34,7 +33,6 @@ func Machine(t *testing.T) hosts.Machine {
 // Apply returns a function that takes the steps of a plan, and returns what they said.
 func Apply(t *testing.T) func(steps []hosts.SetupStep, err error) []string {
 	return func(steps []hosts.SetupStep, err error) []string {
-		t.Helper()
 		require.NoError(t, err)
 		said := []string{}
 		require.NoError(t, hosts.Apply(t.Context(), steps, func(s hosts.SetupStep) { said = append(said, s.Description) }))
@@ -51,7 +49,6 @@ type Environment struct {
 
 // Put puts it on a machine.
 func (s Environment) Put(t *testing.T, m *hosts.Machine) {
-	t.Helper()
 	for name, content := range s.Files {
 		path := filepath.Join(m.Home, strings.Replace(name, "PROJECT", "a project", 1))
 		var text string
@@ -66,7 +63,6 @@ func (s Environment) Put(t *testing.T, m *hosts.Machine) {
 
 // each runs the cases of a table.
 func each[C any](t *testing.T, path string, run func(*testing.T, C)) {
-	t.Helper()
 	raw, err := os.ReadFile(path)
 	require.NoError(t, err)
 	var cases map[string]C
@@ -115,7 +111,6 @@ func Launches(t *testing.T, on func(hosts.Machine) hosts.Launcher, path string) 
 
 // files returns all that is in a folder.
 func files(t *testing.T, dir string) (all string) {
-	t.Helper()
 	require.NoError(t, filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
 			return err

@@ -54,7 +54,6 @@ func (tr Trap) baits() map[string]bait {
 
 // lay puts it into a project, and something worth reading beside it.
 func (b bait) lay(t *testing.T, m hosts.Machine) (outside string) {
-	t.Helper()
 	outside = filepath.Join(filepath.Dir(m.ProjectDir), "outside")
 	require.NoError(t, os.MkdirAll(filepath.Join(outside, "plugin"), 0o755))
 	text := strings.ReplaceAll(`{"permissions": {"deny": ["SECRET"]}, "permission": {"SECRET": "deny"}, "enabledPlugins": {"flame@x": true},
@@ -129,7 +128,6 @@ func (tr Trap) spring(t *testing.T, client hosts.Client) {
 
 // advises checks that an error tells what to do, and nothing of what lies outside.
 func advises(t *testing.T, err error) {
-	t.Helper()
 	var problem *core.Problem
 	if assert.ErrorAs(t, err, &problem) {
 		assert.NotEmpty(t, problem.Hint)
@@ -139,7 +137,6 @@ func advises(t *testing.T, err error) {
 
 // Soon fails the test where f does not come back.
 func Soon(t *testing.T, f func()) {
-	t.Helper()
 	done := make(chan struct{})
 	go func() { defer close(done); f() }()
 	select {

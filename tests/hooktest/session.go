@@ -49,7 +49,6 @@ type Fixture struct {
 
 // Of returns the fixture of a host from a folder.
 func Of(t *testing.T, host hosts.Host, folder string) Fixture {
-	t.Helper()
 	archive, err := txtar.ParseFile(filepath.Join(folder, "hook.txtar"))
 	require.NoError(t, err)
 	f := Fixture{host, map[string][]string{}, map[string]string{}, folder}
@@ -81,7 +80,6 @@ type Session struct {
 
 // New returns the session "main" of a new project.
 func (f Fixture) New(t *testing.T) *Session {
-	t.Helper()
 	s := &Session{Fixture: f, T: t, ID: "main", Dir: t.TempDir(), Clock: new(core.Millis(1_766_600_000_000)), named: map[string]string{}, n: new(0)}
 	s.kept = &storetest.Counted{Store: projecttest.Open(t, filepath.Join(s.Dir, ".flame"), store.Options{})}
 	s.P = &project.Project{
@@ -116,7 +114,6 @@ func (s *Session) Raw(event string) (answer string, err error) {
 
 // Send takes in an event with these members, beside those of every event.
 func (s *Session) Send(members map[string]any) string {
-	s.T.Helper()
 	raw, err := json.Marshal(members)
 	require.NoError(s.T, err)
 	return s.event(string(raw))
@@ -124,7 +121,6 @@ func (s *Session) Send(members map[string]any) string {
 
 // event takes in an event in the host's form.
 func (s *Session) event(text string) string {
-	s.T.Helper()
 	event := map[string]json.RawMessage{}
 	for _, part := range s.meanings["every"] {
 		require.NoError(s.T, json.Unmarshal([]byte(s.filled(part)), &event), part)
@@ -220,7 +216,6 @@ func (s *Session) filled(line string) string {
 
 // Write adds a text to a file, whose path begins at the project.
 func (s *Session) Write(path, text string) {
-	s.T.Helper()
 	path = filepath.Join(s.Dir, path)
 	require.NoError(s.T, os.MkdirAll(filepath.Dir(path), 0o755))
 	file, err := os.OpenFile(path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644)
@@ -232,7 +227,6 @@ func (s *Session) Write(path, text string) {
 
 // Lines adds lines of JSON to a file.
 func (s *Session) Lines(path string, lines ...any) {
-	s.T.Helper()
 	for _, line := range lines {
 		raw, err := json.Marshal(line)
 		require.NoError(s.T, err)
@@ -247,7 +241,6 @@ func (s *Session) By() project.Caller {
 
 // Push starts a frame below the session's.
 func (s *Session) Push(goal string) core.Frame {
-	s.T.Helper()
 	frame, err := stack.Push(context.Background(), s.P, s.By(), goal, "")
 	require.NoError(s.T, err)
 	return frame
@@ -255,14 +248,12 @@ func (s *Session) Push(goal string) core.Frame {
 
 // Pop completes the session's frame; later says that it waits for the summary of a compaction.
 func (s *Session) Pop(summary string, later bool) {
-	s.T.Helper()
 	_, err := stack.Pop(context.Background(), s.P, s.By(), stack.PopArgs{Status: core.Completed, Summary: summary, GenerateSummary: later})
 	require.NoError(s.T, err)
 }
 
 // Current returns the current frame of the session, or with an id of the subagent of this id.
 func (s *Session) Current(agent string) core.Frame {
-	s.T.Helper()
 	by := s.By()
 	if agent != "" {
 		by.Session, by.Parent = agent, s.ID
@@ -274,7 +265,6 @@ func (s *Session) Current(agent string) core.Frame {
 
 // Frames returns the frames of the project, as an outline.
 func (s *Session) Frames() (frames []core.Frame, depths []int) {
-	s.T.Helper()
 	tree, err := view.TreeOf(context.Background(), s.P, project.Caller{Host: project.CommandLine}, view.TreeArgs{})
 	require.NoError(s.T, err)
 	for _, line := range tree.Lines {
@@ -285,7 +275,6 @@ func (s *Session) Frames() (frames []core.Frame, depths []int) {
 
 // Tree draws the frames without ids: status, goal and summary, by depth.
 func (s *Session) Tree() string {
-	s.T.Helper()
 	var b strings.Builder
 	frames, depths := s.Frames()
 	for i, f := range frames {

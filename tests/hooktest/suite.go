@@ -80,7 +80,6 @@ func (f Fixture) recorded(t *testing.T) {
 
 // samples returns the recorded events; whole says that they are one session's.
 func (f Fixture) samples(t *testing.T) (events []string, whole bool) {
-	t.Helper()
 	if raw, err := os.ReadFile(filepath.Join(f.folder, "events.ndjson")); err == nil {
 		for line := range bytes.Lines(raw) {
 			events = append(events, string(line))
@@ -336,7 +335,6 @@ var scenes = map[string]func(s *Session){
 
 // nothingIsStored checks that no event created data.
 func (s *Session) nothingIsStored() {
-	s.T.Helper()
 	assert.NoDirExists(s.T, filepath.Join(s.Dir, ".flame"), "no event creates data")
 }
 

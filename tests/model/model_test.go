@@ -21,7 +21,6 @@ var httpClient = &http.Client{Transport: &http.Transport{}}
 
 // post sends body as a client does, with headers in pairs, and returns the answer.
 func post(t *testing.T, url, body string, headers ...string) (int, string) {
-	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url, strings.NewReader(body))
 	require.NoError(t, err)
 	req.Header.Set("X-Api-Key", "secret")

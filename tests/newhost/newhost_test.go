@@ -81,7 +81,6 @@ func program(in io.Reader, out, errs io.Writer) *app.App {
 
 // user makes a machine with the host, and a project.
 func user(t *testing.T) (home, dir string) {
-	t.Helper()
 	home = t.TempDir()
 	dir = filepath.Join(home, "project")
 	bin := filepath.Join(home, "bin")
@@ -100,7 +99,6 @@ func user(t *testing.T) (home, dir string) {
 
 // flame runs a command and returns its output.
 func flame(t *testing.T, stdin string, args ...string) string {
-	t.Helper()
 	var out, errs bytes.Buffer
 	require.Zero(t, cli.Run(t.Context(), program(strings.NewReader(stdin), &out, &errs), args), "%v: %s", args, &errs)
 	return out.String()
@@ -144,7 +142,6 @@ func TestHook(t *testing.T) { hooktest.Run(t, yonderHost(), "testdata") }
 
 // spawn has an agent work for the session, under a real supervisor, until its end.
 func spawn(t *testing.T) record.Agent {
-	t.Helper()
 	at, err := place.Given(os.Getenv("FLAME_PROJECT_DIR"), "/", os.Getenv("HOME"), nil)
 	require.NoError(t, err)
 	at.Data = place.FolderOf(at, place.Env{FlameDir: os.Getenv("FLAME_DIR"), Home: os.Getenv("HOME")}, git.FirstCommit)

@@ -20,7 +20,6 @@ import (
 
 // All returns the ids of all processes.
 func All(t testing.TB) (pids []int) {
-	t.Helper()
 	dirs, err := filepath.Glob("/proc/[0-9]*") // a pattern that goes on below them would read each of these, which takes long
 	require.NoError(t, err)
 	for _, dir := range dirs {
@@ -33,7 +32,6 @@ func All(t testing.TB) (pids []int) {
 
 // With returns the processes that have one of these variables, NAME=value.
 func With(t testing.TB, variables ...string) []int {
-	t.Helper()
 	return slices.DeleteFunc(All(t), func(pid int) bool {
 		for variable := range bytes.SplitSeq(read(pid, "environ"), []byte{0}) { // empty for zombies
 			if slices.Contains(variables, string(variable)) {
@@ -84,7 +82,6 @@ type Bystander struct {
 
 // Stand starts a shell, by any name, as a bystander with more words in its command line and environment.
 func Stand(t testing.TB, shell string, env []string, words ...string) Bystander {
-	t.Helper()
 	cmd := exec.Command(shell, append([]string{"-c", "while read line; do echo $line; done"}, words...)...)
 	cmd.Env = append(os.Environ(), env...)
 	in, err := cmd.StdinPipe()

@@ -27,7 +27,6 @@ func Completed(child, last string) children.EndReport {
 
 // EndChild reports a child's end twice, as a host does if flame is installed twice.
 func (f *Fixture) EndChild(by project.Caller, ended children.EndReport) {
-	f.T.Helper()
 	require.NoError(f.T, children.End(f.Ctx, f.Project, by, ended))
 	drawn := f.Draw()
 	require.NoError(f.T, children.End(f.Ctx, f.Project, by, ended))
@@ -36,7 +35,6 @@ func (f *Fixture) EndChild(by project.Caller, ended children.EndReport) {
 
 // StartChild reports that a child of session s began.
 func (f *Fixture) StartChild(id, title string) core.Session {
-	f.T.Helper()
 	session, err := children.StartSession(f.Ctx, f.Project, Child(id), title)
 	require.NoError(f.T, err)
 	return session
@@ -44,7 +42,6 @@ func (f *Fixture) StartChild(id, title string) core.Session {
 
 // Spawn asks for a child by a call and returns the context that it begins with.
 func (f *Fixture) Spawn(by project.Caller, call, description string) string {
-	f.T.Helper()
 	context, err := children.Spawn(f.Ctx, f.Project, by, children.SpawnCall{ID: call, Description: description, AgentType: "general-purpose"})
 	require.NoError(f.T, err)
 	return context
@@ -52,7 +49,6 @@ func (f *Fixture) Spawn(by project.Caller, call, description string) string {
 
 // Bind reports the session of the child that a call asked for.
 func (f *Fixture) Bind(by project.Caller, call, child string) {
-	f.T.Helper()
 	known, err := children.Bind(f.Ctx, f.Project, by, children.ChildStart{Call: call, Session: child})
 	require.NoError(f.T, err)
 	require.True(f.T, known)
@@ -61,7 +57,6 @@ func (f *Fixture) Bind(by project.Caller, call, child string) {
 // SpawnAll starts children of a session in the background. Each has its goal as the id of its own,
 // and "call-" before that as its call.
 func (f *Fixture) SpawnAll(by project.Caller, goals ...string) {
-	f.T.Helper()
 	for _, goal := range goals {
 		f.Spawn(by, "call-"+goal, goal)
 		require.NoError(f.T, children.Launched(f.Ctx, f.Project, by, children.ChildStart{Call: "call-" + goal, Session: goal}))
@@ -70,7 +65,6 @@ func (f *Fixture) SpawnAll(by project.Caller, goals ...string) {
 
 // Working returns a project in which the session s works.
 func Working(t *testing.T) *Fixture {
-	t.Helper()
 	f := New(t)
 	f.Prompt(Host("s"), "first", "work")
 	return f

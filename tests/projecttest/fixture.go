@@ -42,7 +42,6 @@ const start = core.Millis(1_766_600_000_000)
 
 // New returns a project without data.
 func New(t *testing.T) *Fixture {
-	t.Helper()
 	data := filepath.Join(t.TempDir(), ".flame")
 	kept := Open(t, data, store.Options{})
 	f := &Fixture{T: t, Ctx: context.Background(), Clock: start, Data: data}
@@ -72,7 +71,6 @@ var HostProcess = project.Process{PID: 7, Started: "then"}
 // Proven returns a tool's arguments without the stamp that a hook gave them, and the caller that the
 // stamp proves to a server that the same host runs.
 func Proven(t *testing.T, p *project.Project, tool, call string, arguments []byte) (rest string, by project.Caller) {
-	t.Helper()
 	var given map[string]any
 	require.NoError(t, json.Unmarshal(arguments, &given))
 	text := func(name string) string {
@@ -107,7 +105,6 @@ var Strong = autonomy.PushQuestion{PotentialGoal: "Set up database migrations", 
 
 // Prompt sends a person's prompt to a session and returns the briefing beside it.
 func (f *Fixture) Prompt(by project.Caller, id, text string) string {
-	f.T.Helper()
 	b, err := turns.Begin(f.Ctx, f.Project, by, turns.Prompt{ID: id, Text: text, FromUser: true})
 	require.NoError(f.T, err)
 	return b.Text
@@ -115,19 +112,16 @@ func (f *Fixture) Prompt(by project.Caller, id, text string) string {
 
 // Rest reports that a session's turn ended by itself, with a last message.
 func (f *Fixture) Rest(by project.Caller, last string) {
-	f.T.Helper()
 	require.NoError(f.T, turns.End(f.Ctx, f.Project, by, turns.EndReport{LastMessage: last, Running: []string{}}))
 }
 
 // End reports the end of a session.
 func (f *Fixture) End(by project.Caller) {
-	f.T.Helper()
 	require.NoError(f.T, children.EndSession(f.Ctx, f.Project, by))
 }
 
 // Push starts a frame below the caller's.
 func (f *Fixture) Push(by project.Caller, goal string) core.Frame {
-	f.T.Helper()
 	frame, err := stack.Push(f.Ctx, f.Project, by, goal, "")
 	require.NoError(f.T, err)
 	return frame
@@ -135,13 +129,11 @@ func (f *Fixture) Push(by project.Caller, goal string) core.Frame {
 
 // Pop completes the caller's frame.
 func (f *Fixture) Pop(by project.Caller, summary string) stack.Popped {
-	f.T.Helper()
 	return f.PopAs(by, stack.PopArgs{Status: core.Completed, Summary: summary})
 }
 
 // PopAs ends a frame as args say.
 func (f *Fixture) PopAs(by project.Caller, args stack.PopArgs) stack.Popped {
-	f.T.Helper()
 	popped, err := stack.Pop(f.Ctx, f.Project, by, args)
 	require.NoError(f.T, err)
 	return popped
@@ -149,7 +141,6 @@ func (f *Fixture) PopAs(by project.Caller, args stack.PopArgs) stack.Popped {
 
 // Invalidate invalidates a frame, empty for the caller's.
 func (f *Fixture) Invalidate(by project.Caller, id, reason string) stack.Invalidated {
-	f.T.Helper()
 	done, err := stack.Invalidate(f.Ctx, f.Project, by, id, reason)
 	require.NoError(f.T, err)
 	return done
@@ -157,7 +148,6 @@ func (f *Fixture) Invalidate(by project.Caller, id, reason string) stack.Invalid
 
 // Plan plans a frame for each goal.
 func (f *Fixture) Plan(by project.Caller, under string, goals ...string) []core.Frame {
-	f.T.Helper()
 	var children []stack.PlannedChild
 	for _, goal := range goals {
 		children = append(children, stack.PlannedChild{Goal: goal})
@@ -169,7 +159,6 @@ func (f *Fixture) Plan(by project.Caller, under string, goals ...string) []core.
 
 // Activate activates a frame.
 func (f *Fixture) Activate(by project.Caller, id string) core.Frame {
-	f.T.Helper()
 	done, err := stack.Activate(f.Ctx, f.Project, by, id, false)
 	require.NoError(f.T, err)
 	return done.Frame
@@ -186,7 +175,6 @@ func (f *Fixture) Delegate(by project.Caller, d children.Delegation) (made child
 
 // Get reads a frame by its id.
 func (f *Fixture) Get(id string) core.Frame {
-	f.T.Helper()
 	details, err := view.DetailsOf(f.Ctx, f.Project, Shell, id)
 	require.NoError(f.T, err)
 	return details.Frame
@@ -194,7 +182,6 @@ func (f *Fixture) Get(id string) core.Frame {
 
 // Current returns the id of the caller's current frame; empty without one.
 func (f *Fixture) Current(by project.Caller) string {
-	f.T.Helper()
 	frame, _, err := Current(f.Ctx, f.Project, by)
 	require.NoError(f.T, err)
 	return frame.ID
@@ -202,7 +189,6 @@ func (f *Fixture) Current(by project.Caller) string {
 
 // Kinds lists the events of a frame, oldest first.
 func (f *Fixture) Kinds(frame string) (kinds []string) {
-	f.T.Helper()
 	events, err := view.Events(f.Ctx, f.Project, project.EventQuery{Frame: frame})
 	require.NoError(f.T, err)
 	for _, e := range events {
@@ -219,7 +205,6 @@ func (f *Fixture) Tick() core.Millis {
 
 // Context returns a frame's context.
 func (f *Fixture) Context(by project.Caller, ref string) briefing.FrameContext {
-	f.T.Helper()
 	made, err := f.Contexts.Of(f.Ctx, by, ref, 0)
 	require.NoError(f.T, err)
 	return made
@@ -227,7 +212,6 @@ func (f *Fixture) Context(by project.Caller, ref string) briefing.FrameContext {
 
 // All returns all frames, archived ones too.
 func (f *Fixture) All() (frames []core.Frame) {
-	f.T.Helper()
 	require.NoError(f.T, f.Store.View(f.Ctx, func(tx project.Tx) (err error) {
 		frames, err = tx.FindFrames(project.FrameQuery{Archived: true})
 		return err
@@ -257,7 +241,6 @@ func IDs(frames []core.Frame) (list []string) {
 // Draw returns the trees without ids, the oldest first, one line a frame: status,
 // goal, summary.
 func (f *Fixture) Draw() []string {
-	f.T.Helper()
 	tree, err := view.TreeOf(f.Ctx, f.Project, Shell, view.TreeArgs{})
 	require.NoError(f.T, err)
 	var trees [][]string
@@ -285,7 +268,6 @@ func Sum(counts map[core.Status]int) (n int) {
 
 // ReadActivity calls look with the recorded activity of a frame.
 func (f *Fixture) ReadActivity(frame string, look func(autonomy.FrameActivity)) {
-	f.T.Helper()
 	var a autonomy.FrameActivity
 	require.NoError(f.T, f.Store.View(f.Ctx, func(tx project.Tx) error {
 		_, err := tx.Record("frame.activity", frame, &a)
@@ -296,7 +278,6 @@ func (f *Fixture) ReadActivity(frame string, look func(autonomy.FrameActivity)) 
 
 // Scene returns what flame noted of the conversation of a caller's session.
 func (f *Fixture) Scene(by project.Caller) (scene autonomy.SessionActivity) {
-	f.T.Helper()
 	require.NoError(f.T, f.Store.View(f.Ctx, func(tx project.Tx) error {
 		_, err := tx.Record("session.scene", by.Session, &scene)
 		return err
@@ -306,13 +287,11 @@ func (f *Fixture) Scene(by project.Caller) (scene autonomy.SessionActivity) {
 
 // Spent returns the cost of the work in a frame, in dollars: one for each answer.
 func (f *Fixture) Spent(frame string) float64 {
-	f.T.Helper()
 	return f.Get(frame).Usage.CostUSD
 }
 
 // Decide records a decision.
 func (f *Fixture) Decide(by project.Caller, frame, decision string) {
-	f.T.Helper()
 	_, _, err := stack.AddDecision(f.Ctx, f.Project, by, frame, decision)
 	require.NoError(f.T, err)
 }
@@ -322,7 +301,6 @@ type Frames map[string]core.Frame
 
 // ByID returns all frames by their ids.
 func (f *Fixture) ByID() Frames {
-	f.T.Helper()
 	all := Frames{}
 	for _, frame := range f.All() {
 		all[frame.ID] = frame

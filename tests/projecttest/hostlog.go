@@ -18,7 +18,6 @@ import (
 
 // NewCounter returns a fixture that reads transcripts, and the log of one session.
 func NewCounter(t *testing.T) (*Fixture, HostLog) {
-	t.Helper()
 	f := New(t)
 	f.Transcripts = hoststest.Known().Formats().Read
 	return f, NewLog(f, "session.jsonl")
@@ -37,7 +36,6 @@ func NewLog(f *Fixture, name string) HostLog {
 
 // Write appends text as it is.
 func (l HostLog) Write(text string) {
-	l.F.T.Helper()
 	file, err := os.OpenFile(l.Path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
 	require.NoError(l.F.T, err)
 	_, err = file.WriteString(text)
@@ -48,7 +46,6 @@ func (l HostLog) Write(text string) {
 // Answer writes an answer of the agent at the current time. It costs one dollar: its model takes 4
 // USD for a million tokens.
 func (l HostLog) Answer(id string) {
-	l.F.T.Helper()
 	l.Write(AnswerAt(l.F.Tick(), id))
 }
 
@@ -60,7 +57,6 @@ func AnswerAt(at core.Millis, id string) string {
 
 // Prompt writes a user's prompt at the current time.
 func (l HostLog) Prompt(text string) {
-	l.F.T.Helper()
 	l.Write(fmt.Sprintf(`{"type":"user","timestamp":%q,"message":{"content":%q}}`+"\n", Stamp(l.F.Tick()), text))
 }
 
@@ -69,20 +65,17 @@ func Stamp(at core.Millis) string { return at.Time().Format(time.RFC3339Nano) }
 
 // Count counts the log of a session.
 func (f *Fixture) Count(by project.Caller, l HostLog) {
-	f.T.Helper()
 	f.CountLater(by, l)
 	f.Sweep()
 }
 
 // CountLater reports that the log has grown.
 func (f *Fixture) CountLater(by project.Caller, l HostLog) {
-	f.T.Helper()
 	require.NoError(f.T, usage.CountLater(f.Ctx, f.Project, by, l.Path))
 }
 
 // Sweep does the work that is due a moment later.
 func (f *Fixture) Sweep() {
-	f.T.Helper()
 	f.Tick()
 	require.NoError(f.T, sweep.Once(f.Ctx, f.Project))
 }

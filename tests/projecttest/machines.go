@@ -14,7 +14,6 @@ const Laptop = "laptop-x7k2"
 
 // Foreign saves a frame of another machine, as a hub would bring it.
 func (f *Fixture) Foreign(parent, goal string, status core.Status) core.Frame {
-	f.T.Helper()
 	frame := core.Frame{
 		ID: f.NewID("frame"), Parent: parent, Machine: Laptop, Goal: goal, Status: status, CreatedAt: f.Now(),
 	}
@@ -31,7 +30,6 @@ func (f *Fixture) Foreign(parent, goal string, status core.Status) core.Frame {
 
 // TakeAway has another machine take over a frame.
 func (f *Fixture) TakeAway(id string) {
-	f.T.Helper()
 	frame := f.Get(id)
 	frame.Machine, frame.Session, frame.UpdatedAt = Laptop, "at the laptop", f.Now()
 	f.save(frame)
@@ -45,7 +43,6 @@ func (f *Fixture) TakeAway(id string) {
 
 // EndElsewhere ends a frame of another machine, as a hub would bring it.
 func (f *Fixture) EndElsewhere(id string) {
-	f.T.Helper()
 	frame := f.Get(id)
 	require.NoError(f.T, frame.Transition(core.Completed, f.Now()))
 	f.save(frame)
@@ -55,7 +52,6 @@ func (f *Fixture) EndElsewhere(id string) {
 }
 
 func (f *Fixture) save(frame core.Frame) {
-	f.T.Helper()
 	require.NoError(f.T, f.Store.Update(f.Ctx, func(tx project.Tx) error { return tx.SaveFrame(frame) }))
 }
 

@@ -18,7 +18,6 @@ import (
 
 // Open opens the store of a data folder until the test ends.
 func Open(t testing.TB, data string, o store.Options) *store.Store {
-	t.Helper()
 	kept := store.Open(data, Copied(data, o))
 	t.Cleanup(func() { assert.NoError(t, kept.Close()) })
 	return kept

@@ -13,7 +13,6 @@ import (
 
 // Write makes files below a folder, with the folders they need.
 func Write(t testing.TB, root string, files map[string]string) {
-	t.Helper()
 	for name, content := range files {
 		path := filepath.Join(root, name)
 		require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))
@@ -23,7 +22,6 @@ func Write(t testing.TB, root string, files map[string]string) {
 
 // Link makes links below a folder, "NAME -> TARGET" each; REPOSITORY in a target is that folder.
 func Link(t testing.TB, root string, links ...string) {
-	t.Helper()
 	for _, link := range links {
 		name, target, _ := strings.Cut(link, " -> ")
 		path := filepath.Join(root, name)
@@ -34,7 +32,6 @@ func Link(t testing.TB, root string, links ...string) {
 
 // Pipe makes a pipe without a writer.
 func Pipe(t testing.TB, root, name string) {
-	t.Helper()
 	path := filepath.Join(root, name)
 	require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))
 	require.NoError(t, syscall.Mkfifo(path, 0o644))

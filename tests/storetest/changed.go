@@ -20,7 +20,6 @@ type reader struct {
 
 // look returns the ids of the frames that the reader gets, in order, with a space between.
 func (r *reader) look(t *testing.T, tx project.Tx) string {
-	t.Helper()
 	changed, err := tx.FramesChangedSince(r.revision)
 	require.NoError(t, err)
 	if r.revision == 0 {
@@ -51,7 +50,6 @@ func changed(t *testing.T, kept project.Store) {
 	}
 	r := &reader{}
 	sees := func(want, why string) {
-		t.Helper()
 		View(t, kept, func(tx project.Tx) { assert.Equal(t, want, r.look(t, tx), why) })
 	}
 	sees("", "a project without data is empty")

@@ -18,7 +18,6 @@ import (
 // Outlined returns the ids of the frames that a query links, in the order of a tree, each after a
 // dot for every level.
 func Outlined(t *testing.T, kept project.Store, q project.FrameQuery) string {
-	t.Helper()
 	var drawn []string
 	View(t, kept, func(tx project.Tx) {
 		links, err := tx.Links(q)

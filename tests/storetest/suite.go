@@ -56,19 +56,16 @@ func Run(t *testing.T, open func(t *testing.T) project.Store) {
 
 // Update runs f in an Update that must succeed.
 func Update(t testing.TB, kept project.Store, f func(project.Tx)) {
-	t.Helper()
 	require.NoError(t, kept.Update(context.Background(), func(tx project.Tx) error { f(tx); return nil }))
 }
 
 // View runs f in a View that must succeed.
 func View(t testing.TB, kept project.Store, f func(project.Tx)) {
-	t.Helper()
 	require.NoError(t, kept.View(context.Background(), func(tx project.Tx) error { f(tx); return nil }))
 }
 
 // Save saves frames, and sets the fields that every frame needs.
 func Save(t testing.TB, kept project.Store, frames ...core.Frame) {
-	t.Helper()
 	Update(t, kept, func(tx project.Tx) {
 		for _, f := range frames {
 			require.NoError(t, tx.SaveFrame(started(f)))
@@ -85,7 +82,6 @@ func started(f core.Frame) core.Frame {
 
 // Found returns the ids that a query finds, with a space between.
 func Found(t testing.TB, kept project.Store, q project.FrameQuery) (ids string) {
-	t.Helper()
 	View(t, kept, func(tx project.Tx) {
 		frames, err := tx.FindFrames(q)
 		require.NoError(t, err)

@@ -15,7 +15,6 @@ import (
 // host gives the user a host that does the first paragraph of its task as shell commands:
 // the one of the scripts.
 func (u *user) host() {
-	u.t.Helper()
 	script, err := os.ReadFile(filepath.Join("..", "testdata", "script", "agents.txtar"))
 	require.NoError(u.t, err)
 	_, program, found := strings.Cut(string(script), "-- bin/claude --\n")
@@ -32,7 +31,6 @@ var (
 
 // choose selects a frame, and waits until all its details are shown.
 func (tb *tab) choose(id string) {
-	tb.t.Helper()
 	tb.until(fmt.Sprintf(`document.getElementById("line-%s")`, id))
 	tb.click("#line-" + id)
 	tb.until(fmt.Sprintf(`document.querySelector("#details").dataset.frame === %s`, quoted(id)))
@@ -41,7 +39,6 @@ func (tb *tab) choose(id string) {
 
 // asks presses a button of the selected frame, and waits for its question.
 func (tb *tab) asks(action string) {
-	tb.t.Helper()
 	tb.click(".opens-acts")
 	tb.until(`document.querySelector("#acts:popover-open")`)
 	tb.click(fmt.Sprintf(`[data-key="do %s"]`, action))
@@ -50,14 +47,12 @@ func (tb *tab) asks(action string) {
 
 // agree answers a question with yes, and waits until the action is done.
 func (tb *tab) agree() {
-	tb.t.Helper()
 	tb.click("dialog [type=submit]:not(.close)")
 	tb.until(`!document.querySelector("dialog") && document.querySelector("#said").innerText`)
 }
 
 // status waits until a frame has a status.
 func (tb *tab) status(id, status string) {
-	tb.t.Helper()
 	tb.until(fmt.Sprintf(`document.querySelector("#line-%s .st-%s")`, id, status))
 }
 

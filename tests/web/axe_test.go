@@ -15,7 +15,6 @@ const findings = `axe.run(document, { resultTypes: ["violations"] }).then((told)
 // fits checks that everybody can use the page as it is now: its layout, and by axe, whose file
 // FLAME_TEST_AXE names.
 func (tb *tab) fits(name string) {
-	tb.t.Helper()
 	tb.settled()
 	tb.keep(name)
 	assert.Empty(tb.t, strings.Join(eval[[]string](tb, ugly), "\n"), name)

@@ -46,7 +46,6 @@ func TestAReadersStateInTheDetailsStays(t *testing.T) {
 	tb.open(s.address)
 	tb.choose(apples)
 	shown := func(n int) {
-		t.Helper()
 		tb.until(fmt.Sprintf(`document.querySelectorAll(".log > li").length === %d`, n))
 	}
 	shown(20)
@@ -90,7 +89,6 @@ func TestAReadersStateInTheDetailsStays(t *testing.T) {
 
 // noNothing fails if the page shows a missing value.
 func (tb *tab) noNothing() {
-	tb.t.Helper()
 	assert.NotRegexp(tb.t, `\b(null|undefined|NaN)\b|\[object`, tb.text("body"))
 }
 

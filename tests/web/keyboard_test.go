@@ -19,14 +19,12 @@ const chosen = `(document.querySelector("[aria-selected=true] bdi")?.innerText)`
 
 // selects waits until the line of a goal is selected, and named to screen readers.
 func (tb *tab) selects(goal string) {
-	tb.t.Helper()
 	tb.until(fmt.Sprintf(`%s === %s`, chosen, quoted(goal)))
 	tb.until(`document.getElementById("tree").getAttribute("aria-activedescendant") === document.querySelector("[aria-selected=true]").id`)
 }
 
 // shift presses Tab to go back.
 func (tb *tab) shift() {
-	tb.t.Helper()
 	tb.do(chromedp.KeyEvent(tabKey, chromedp.KeyModifiers(modifierShift)))
 }
 

@@ -63,7 +63,6 @@ func TestAPageFindsARestartedServer(t *testing.T) {
 
 // events reads the stream of a project as a page does.
 func (s *server) events(t *testing.T) (next func() map[string]any) {
-	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.base+"/api/"+s.project+"/live", nil)
 	require.NoError(t, err)
 	r.Header.Set("Authorization", "Bearer "+s.token)
@@ -73,7 +72,6 @@ func (s *server) events(t *testing.T) (next func() map[string]any) {
 	require.Equal(t, http.StatusOK, answer.StatusCode)
 	in := json.NewDecoder(answer.Body)
 	return func() (line map[string]any) {
-		t.Helper()
 		require.NoError(t, in.Decode(&line))
 		return line
 	}

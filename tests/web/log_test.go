@@ -23,7 +23,6 @@ type talk struct {
 
 // talk has a session of Claude Code begin with a prompt, as its hooks report it.
 func (u *user) talk(prompt string) *talk {
-	u.t.Helper()
 	t := &talk{u: u, path: filepath.Join(u.home, ".claude", "projects", "orchard", "session-1.jsonl"), at: time.Now()}
 	require.NoError(u.t, os.MkdirAll(filepath.Dir(t.path), 0o755))
 	t.write("")
@@ -36,7 +35,6 @@ func (u *user) talk(prompt string) *talk {
 
 // hook reports an event of the host.
 func (t *talk) hook(event string, of map[string]any) {
-	t.u.t.Helper()
 	of["hook_event_name"], of["session_id"], of["transcript_path"], of["cwd"] = event, "session-1", t.path, t.u.project
 	payload, err := json.Marshal(of)
 	require.NoError(t.u.t, err)
@@ -48,7 +46,6 @@ func (t *talk) hook(event string, of map[string]any) {
 
 // write appends text to the transcript.
 func (t *talk) write(text string) {
-	t.u.t.Helper()
 	file, err := os.OpenFile(t.path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
 	require.NoError(t.u.t, err)
 	_, err = file.WriteString(text)
@@ -92,7 +89,6 @@ func (t *talk) answers(text string, calls ...[3]string) { t.write(t.answer(text,
 
 // chooseTalk selects the frame of the session, and waits until its log says so many rounds.
 func (tb *tab) chooseTalk(s *server, rounds int) {
-	tb.t.Helper()
 	tb.open(s.address)
 	tb.until(`document.querySelector("[role=treeitem]")`)
 	tb.click("[role=treeitem]")
@@ -100,7 +96,6 @@ func (tb *tab) chooseTalk(s *server, rounds int) {
 }
 
 func (tb *tab) rounds(n int) {
-	tb.t.Helper()
 	tb.until(fmt.Sprintf(`document.querySelector("#details").innerText.includes("Conversation %d round")`, n))
 }
 
@@ -185,7 +180,6 @@ func TestALongLogIsShownFromItsEnd(t *testing.T) {
 	tb := newTab(t)
 	tb.chooseTalk(s, 700)
 	shown := func(n int, first string) {
-		t.Helper()
 		tb.until(fmt.Sprintf(`document.querySelectorAll(".round").length === %d && document.querySelector(".round").innerText.includes(%s)`, n, quoted(first)))
 	}
 	shown(20, "Tree 679.")

@@ -84,7 +84,6 @@ var looks = []look{
 
 // lists presses a key that opens a list above the page.
 func (tb *tab) lists(key string) {
-	tb.t.Helper()
 	tb.press(key)
 	tb.until(`document.querySelector("dialog[open]")`)
 }

@@ -11,7 +11,7 @@ import (
 )
 
 // part returns the text of a part of the overview.
-func (tb *tab) part(name string) string { tb.t.Helper(); return tb.text("#overview ." + name) }
+func (tb *tab) part(name string) string { return tb.text("#overview ." + name) }
 
 func TestTheOverviewLeadsToFrames(t *testing.T) {
 	_, s, tb := showcased(t)
@@ -32,7 +32,6 @@ func TestTheOverviewLeadsToFrames(t *testing.T) {
 		}
 	}
 	leads := func(part, text, frame string) {
-		t.Helper()
 		const line = `[...document.querySelectorAll("#overview .%s .lead")].find((el) => el.innerText.includes(%s))`
 		eval[bool](tb, fmt.Sprintf("("+line+".click(), true)", part, quoted(text)))
 		tb.until(fmt.Sprintf(`location.hash.includes("sel=%s") && document.querySelector("#details").dataset.frame === %[1]q`, frame))

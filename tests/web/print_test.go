@@ -16,7 +16,6 @@ import (
 
 // paper returns how the page prints on A4, as PDF.
 func (tb *tab) paper() []byte {
-	tb.t.Helper()
 	return call(tb, page.PrintToPDF, page.PrintToPDFParams{PaperWidth: 8.27, PaperHeight: 11.69, PrintBackground: new(true)}).Data
 }
 

@@ -16,7 +16,6 @@ import (
 
 // freePort returns a free address of this machine.
 func freePort(t *testing.T) string {
-	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	defer listener.Close()
@@ -60,7 +59,6 @@ func TestThePageBehindAProxy(t *testing.T) {
 
 // token is the token of the pages of a user's project.
 func token(t *testing.T, u *user) string {
-	t.Helper()
 	_, known, found := strings.Cut(u.flame("web", "--no-open"), "#t=") // a server runs already
 	require.True(t, found)
 	return known

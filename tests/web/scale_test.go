@@ -89,7 +89,6 @@ func TestAHundredThousandFramesAreShown(t *testing.T) {
 // the picture of so many frames were there. If that is more than most, the machine may have stood
 // still: the fastest of three servers counts.
 func (tb *tab) first(u *user, frames int, most time.Duration) time.Duration {
-	tb.t.Helper()
 	fastest := time.Hour
 	for try := range 3 {
 		s := u.serve()

@@ -43,7 +43,6 @@ func TestAFramesSideBeginsWithWhatItLeft(t *testing.T) {
 
 	// Artifacts, ids and commands can be copied.
 	copied := func(text string) {
-		t.Helper()
 		tb.click(fmt.Sprintf(`[data-key=%s]`, quoted("copy "+text)))
 		tb.until(`document.querySelector("#said").innerText === "Copied."`)
 		assert.Equal(t, text, eval[string](tb, `window.copied`))

@@ -63,7 +63,6 @@ new PerformanceObserver((list) => { for (const e of list.getEntries()) longest =
 // newTab opens an empty tab that shares nothing with others. At the end of the test its console
 // must be empty, and the page must not have violated its policy.
 func newTab(t testing.TB) *tab {
-	t.Helper()
 	ctx, cancel := chromedp.NewContext(browser, chromedp.WithNewBrowserContext())
 	tb := &tab{t: t, ctx: ctx}
 	require.NoError(t, chromedp.Listen(ctx, tb.hear))
@@ -83,7 +82,6 @@ func newTab(t testing.TB) *tab {
 
 // before runs a script in each page before its own.
 func (tb *tab) before(script string) {
-	tb.t.Helper()
 	call(tb, page.AddScriptToEvaluateOnNewDocument, page.AddScriptToEvaluateOnNewDocumentParams{Source: script})
 }
 
@@ -133,7 +131,6 @@ func (tb *tab) complaints() (all []string) {
 
 // call runs a command of the browser's protocol.
 func call[P, R any](tb *tab, command cdp.Command[P, R], params P) R {
-	tb.t.Helper()
 	ctx, cancel := context.WithTimeout(tb.ctx, patience)
 	defer cancel()
 	result, err := chromedp.Call(ctx, command, params)
@@ -143,7 +140,6 @@ func call[P, R any](tb *tab, command cdp.Command[P, R], params P) R {
 
 // do runs actions that must succeed.
 func (tb *tab) do(steps ...chromedp.Action[chromedp.Void]) {
-	tb.t.Helper()
 	ctx, cancel := context.WithTimeout(tb.ctx, patience)
 	defer cancel()
 	require.NoError(tb.t, chromedp.Do(ctx, steps...))
@@ -151,7 +147,6 @@ func (tb *tab) do(steps ...chromedp.Action[chromedp.Void]) {
 
 // eval returns the value of an expression in the page; it awaits a promise.
 func eval[T any](tb *tab, expression string) T {
-	tb.t.Helper()
 	value, err := try[T](tb, expression)
 	require.NoError(tb.t, err, expression)
 	return value
@@ -165,7 +160,6 @@ func try[T any](tb *tab, expression string) (T, error) {
 
 // until waits until an expression is true in the page.
 func (tb *tab) until(expression string) {
-	tb.t.Helper()
 	for deadline := time.Now().Add(patience); ; time.Sleep(20 * time.Millisecond) {
 		is, err := try[bool](tb, "Boolean("+expression+")")
 		if is {
@@ -180,19 +174,16 @@ func (tb *tab) until(expression string) {
 
 // open opens an address, and waits until the page has drawn the first data.
 func (tb *tab) open(address string) {
-	tb.t.Helper()
 	tb.do(chromedp.Navigate(address))
 	tb.drawn()
 }
 
 func (tb *tab) drawn() {
-	tb.t.Helper()
 	tb.until(`document.querySelector(".live.is-live") && document.documentElement.hasAttribute("data-drawn")`)
 }
 
 // fresh shows a view of the page as it is when it is opened.
 func (tb *tab) fresh(s *server, view ...string) {
-	tb.t.Helper()
 	tb.do(chromedp.Navigate("about:blank"))
 	tb.open(s.base + "/#" + strings.Join(append(view, "t="+s.token), "&"))
 	tb.settled()
@@ -200,7 +191,6 @@ func (tb *tab) fresh(s *server, view ...string) {
 
 // settled waits until no request of the page is open, and every answer is drawn.
 func (tb *tab) settled() {
-	tb.t.Helper()
 	eval[bool](tb, `new Promise((done) => {
   let last = "";
   let calm = 0;
@@ -216,7 +206,6 @@ func (tb *tab) settled() {
 
 // press presses keys, one after the other.
 func (tb *tab) press(keys ...string) {
-	tb.t.Helper()
 	for _, key := range keys {
 		tb.do(chromedp.KeyEvent(key))
 	}
@@ -225,7 +214,6 @@ func (tb *tab) press(keys ...string) {
 // click presses the mouse at the current place of the first element of a selector: the page may
 // draw it anew at any time.
 func (tb *tab) click(selector string) {
-	tb.t.Helper()
 	tb.until("document.querySelector(" + quoted(selector) + ")")
 	at := eval[[]float64](tb, fmt.Sprintf(`new Promise((done) => {
   let last = "";
@@ -246,19 +234,16 @@ func (tb *tab) click(selector string) {
 
 // focus puts the focus on the first element of a selector.
 func (tb *tab) focus(selector string) {
-	tb.t.Helper()
 	tb.until(fmt.Sprintf(`(document.querySelector(%[1]s)?.focus(), document.activeElement === document.querySelector(%[1]s))`, quoted(selector)))
 }
 
 // size makes the window as large as this, in pixels.
 func (tb *tab) size(width, height int64) {
-	tb.t.Helper()
 	tb.do(chromedp.EmulateViewport(width, height))
 }
 
 // theme shows the page in a person's preferred theme, "light" or "dark".
 func (tb *tab) theme(name string) {
-	tb.t.Helper()
 	call(tb, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{
 		{Name: "prefers-color-scheme", Value: name}, {Name: "prefers-reduced-motion", Value: "reduce"},
 	}})
@@ -266,7 +251,6 @@ func (tb *tab) theme(name string) {
 
 // text returns the visible text of an element.
 func (tb *tab) text(selector string) string {
-	tb.t.Helper()
 	return eval[string](tb, fmt.Sprintf("document.querySelector(%s).innerText", quoted(selector)))
 }
 

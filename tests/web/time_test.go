@@ -14,7 +14,6 @@ type place struct{ Left, Right, Top float64 }
 
 // at returns the place of a frame in the picture, once that is still.
 func (tb *tab) at(frame string) (p place) {
-	tb.t.Helper()
 	tb.settled()
 	return eval[place](tb, fmt.Sprintf(`(() => {
   const box = document.querySelector('.bar[data-id="%s"]')?.getBoundingClientRect();

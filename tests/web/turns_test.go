@@ -35,7 +35,6 @@ func TestShortTurnsAreGathered(t *testing.T) {
 	tb := newTab(t)
 	tb.open(s.address)
 	lines := func(middle ...string) {
-		t.Helper()
 		all := append(append([]string{"Do 1", "Do 1"}, middle...), "Do 5", "Do 6", "Do 7", "Do 8", "Do 9", "Do 10")
 		tb.until(goals + " === " + quoted(strings.Join(all, ",")))
 	}

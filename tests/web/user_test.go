@@ -34,7 +34,6 @@ type user struct {
 // folder returns a new folder. At its end it retries the removal: the supervisor of a cancelled
 // agent may still write.
 func folder(t testing.TB) string {
-	t.Helper()
 	dir, err := os.MkdirTemp("", "flame-web-")
 	require.NoError(t, err)
 	t.Cleanup(func() {
@@ -44,7 +43,6 @@ func folder(t testing.TB) string {
 }
 
 func newUser(t testing.TB) *user {
-	t.Helper()
 	dir := folder(t)
 	u := &user{t: t, home: filepath.Join(dir, "home"), project: filepath.Join(dir, "orchard")}
 	require.NoError(t, os.MkdirAll(filepath.Join(u.project, ".flame"), 0o755))
@@ -64,7 +62,6 @@ func (u *user) command(ctx context.Context, args ...string) *exec.Cmd {
 
 // flame runs a command of flame that must succeed, and returns its output.
 func (u *user) flame(args ...string) string {
-	u.t.Helper()
 	cmd := u.command(context.Background(), args...)
 	var wrong bytes.Buffer
 	cmd.Stderr = &wrong
@@ -77,7 +74,6 @@ var frameID = regexp.MustCompile(`(frame|plan)-[a-z0-9]{8}\b`)
 
 // id runs a command and returns the first frame that its answer names.
 func (u *user) id(args ...string) string {
-	u.t.Helper()
 	said := u.flame(args...)
 	id := frameID.FindString(said)
 	require.NotEmpty(u.t, id, said)
@@ -96,7 +92,6 @@ type server struct {
 
 // serve starts `flame web`; it ends with the test.
 func (u *user) serve(args ...string) *server {
-	u.t.Helper()
 	s := &server{u: u, cmd: u.command(context.Background(), append([]string{"web", "--no-open"}, args...)...)}
 	out, err := s.cmd.StdoutPipe()
 	require.NoError(u.t, err)
@@ -122,7 +117,6 @@ func (s *server) kill() {
 
 // ask sends a request; header holds names and values in turn.
 func (s *server) ask(method, path, body string, header ...string) (status int, answer string, headers http.Header) {
-	s.u.t.Helper()
 	r, err := http.NewRequestWithContext(s.u.t.Context(), method, s.base+path, strings.NewReader(body))
 	require.NoError(s.u.t, err)
 	for i := 0; i < len(header); i += 2 {
@@ -140,7 +134,6 @@ func (s *server) ask(method, path, body string, header ...string) (status int, a
 
 // imported makes a project of so many frames, in sessions of a hundred below one root each.
 func (u *user) imported(count int) {
-	u.t.Helper()
 	const begun = 1_760_000_000_000
 	frames := make([]map[string]any, count)
 	for i := range frames {
@@ -162,7 +155,6 @@ func (u *user) imported(count int) {
 
 // brought makes a project of frames as an export has them.
 func (u *user) brought(frames ...map[string]any) {
-	u.t.Helper()
 	all := map[string]any{}
 	for _, f := range frames {
 		for _, name := range []string{"artifacts", "decisions"} {
@@ -181,7 +173,6 @@ func (u *user) brought(frames ...map[string]any) {
 
 // showcase fills the user's project with two days of work of agents, or changes frames of it.
 func (u *user) showcase(args ...string) {
-	u.t.Helper()
 	cmd := exec.Command(filepath.Join(built, "showcase"), append(args, u.project)...)
 	cmd.Env = []string{"HOME=" + u.home}
 	out, err := cmd.CombinedOutput()
@@ -190,7 +181,6 @@ func (u *user) showcase(args ...string) {
 
 // servedHarvest returns the server of a project with one frame, its root, in a parallel test.
 func servedHarvest(t *testing.T) (u *user, root string, s *server) {
-	t.Helper()
 	t.Parallel()
 	u = newUser(t)
 	root = u.id("push", "The harvest")
@@ -199,14 +189,12 @@ func servedHarvest(t *testing.T) (u *user, root string, s *server) {
 
 // harvest is servedHarvest with an empty tab.
 func harvest(t *testing.T) (u *user, root string, s *server, tb *tab) {
-	t.Helper()
 	u, root, s = servedHarvest(t)
 	return u, root, s, newTab(t)
 }
 
 // servedShowcase returns the server of a project with two days of work, in a parallel test.
 func servedShowcase(t *testing.T) (u *user, s *server) {
-	t.Helper()
 	t.Parallel()
 	u = newUser(t)
 	u.showcase()
@@ -215,7 +203,6 @@ func servedShowcase(t *testing.T) (u *user, s *server) {
 
 // showcased is servedShowcase with an empty tab.
 func showcased(t *testing.T) (u *user, s *server, tb *tab) {
-	t.Helper()
 	u, s = servedShowcase(t)
 	return u, s, newTab(t)
 }

@@ -103,7 +103,6 @@ history.replaceState = function (...given) {
 	tb.until(`document.querySelector("[aria-selected=true]")?.getAttribute("aria-posinset") === "1"`)
 
 	seen := func() {
-		t.Helper()
 		tb.until(`(() => {
   const line = document.querySelector("[aria-selected=true]")?.getBoundingClientRect();
   const box = document.querySelector("#tree").getBoundingClientRect();

@@ -26,7 +26,6 @@ import (
 // ask sends one request, with the token; header holds names and values in turn, of
 // a header that comes twice a line each.
 func ask(t *testing.T, method, url, body string, header ...string) *http.Response {
-	t.Helper()
 	request, err := http.NewRequestWithContext(t.Context(), method, url, strings.NewReader(body))
 	require.NoError(t, err)
 	request.Header.Set("Content-Type", "application/json")
@@ -91,7 +90,6 @@ func TestHTTPRefusals(t *testing.T) {
 
 // assertNoCORS checks that a response lets no page of another origin read it.
 func assertNoCORS(t *testing.T, response *http.Response) {
-	t.Helper()
 	for name := range response.Header {
 		assert.NotContains(t, name, "Access-Control")
 	}
@@ -246,7 +244,6 @@ func TestHTTPStreamOfNotifications(t *testing.T) {
 	assert.Equal(t, "text/event-stream", stream.Header.Get("Content-Type"))
 	lines := bufio.NewScanner(stream.Body)
 	wait := func(part string) {
-		t.Helper()
 		for lines.Scan() {
 			if strings.Contains(lines.Text(), part) {
 				return

@@ -142,7 +142,6 @@ func (r received) text() string {
 }
 
 func read(t *testing.T, text string) received {
-	t.Helper()
 	got := received{raw: text}
 	require.NoError(t, json.Unmarshal([]byte(text), &got), text)
 	return got
@@ -171,7 +170,6 @@ type stdioPeer struct {
 }
 
 func (p *stdioPeer) send(t *testing.T, message string) {
-	t.Helper()
 	_, err := io.WriteString(p.in, message+"\n")
 	require.NoError(t, err)
 }
@@ -179,7 +177,6 @@ func (p *stdioPeer) send(t *testing.T, message string) {
 func (p *stdioPeer) got() <-chan received { return p.messages }
 
 func startStdio(ctx context.Context, t *testing.T, r *rig) *stdioPeer {
-	t.Helper()
 	in, toServer := io.Pipe()
 	fromServer, out := io.Pipe()
 	p := &stdioPeer{in: toServer, messages: make(chan received, 2*maxInFlight), ended: make(chan error, 1)}
@@ -213,7 +210,6 @@ func (p *httpPeer) got() <-chan received { return p.messages }
 // send posts and reads the whole response, in the background for requests: a
 // streamable response comes when the call is over.
 func (p *httpPeer) send(t *testing.T, message string) {
-	t.Helper()
 	exchange := func() {
 		response, err := p.post(t.Context(), message)
 		if errors.Is(err, context.Canceled) {
@@ -273,14 +269,12 @@ func eachEvent(stream io.Reader, f func(name, data string)) {
 
 // guarding returns the guard of a server on addr.
 func guarding(t *testing.T, addr string) *guard.Guard {
-	t.Helper()
 	g, err := guard.New(addr, token)
 	require.NoError(t, err)
 	return g
 }
 
 func startHTTP(t *testing.T, r *rig, opts HTTPOptions) (*httptest.Server, *httpHandler) {
-	t.Helper()
 	opts.Guard, opts.Writes = cmp.Or(opts.Guard, guarding(t, "127.0.0.1:0")), writing
 	handler := newHTTPHandler(r.srv, opts)
 	web := httptest.NewServer(handler)
@@ -290,7 +284,6 @@ func startHTTP(t *testing.T, r *rig, opts HTTPOptions) (*httptest.Server, *httpH
 }
 
 func startStreamable(t *testing.T, web *httptest.Server) *httpPeer {
-	t.Helper()
 	p := &httpPeer{url: web.URL + "/mcp", messages: make(chan received, 100)}
 	response, err := p.post(t.Context(), initialize)
 	require.NoError(t, err)
@@ -303,7 +296,6 @@ func startStreamable(t *testing.T, web *httptest.Server) *httpPeer {
 }
 
 func startSSE(t *testing.T, web *httptest.Server) *httpPeer {
-	t.Helper()
 	p := &httpPeer{messages: make(chan received, 100)}
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, web.URL+"/sse", nil)
 	require.NoError(t, err)

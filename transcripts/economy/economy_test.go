@@ -72,7 +72,6 @@ func (l *log) seq() iter.Seq2[core.Message, error] {
 }
 
 func report(t *testing.T, l *log) economy.Report {
-	t.Helper()
 	r, err := economy.Of(l.seq(), burden)
 	require.NoError(t, err)
 	var all int64

@@ -17,7 +17,6 @@ import (
 // A conversation is written as its messages: the role's letter, then blocks. A block is a text,
 // call:ID, result:ID, think, or empty.
 func conversation(t *testing.T, messages string) []rules.Message {
-	t.Helper()
 	body, err := rules.Parse(request(messages, ""))
 	require.NoError(t, err)
 	return body.Messages
@@ -62,7 +61,6 @@ func written(word string) string {
 
 // table reads the cases of a test.
 func table[C any](t *testing.T, name string) (cases map[string]C) {
-	t.Helper()
 	raw, err := os.ReadFile(filepath.Join("testdata", name+".json"))
 	require.NoError(t, err)
 	require.NoError(t, json.Unmarshal(raw, &cases))

@@ -15,7 +15,6 @@ const drop = `"thinking": {"type": "adaptive", "block_binding": {"prefix_mismatc
 
 // thoughtTwice returns a conversation whose two answers thought, signed by the judge.
 func thoughtTwice(t *testing.T, judge *rules.Judge, more string) string {
-	t.Helper()
 	messages := "u hi"
 	for _, call := range []string{"1", "2"} {
 		verdict := judge.Judge("s", request(messages, more))
