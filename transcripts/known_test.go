@@ -11,6 +11,7 @@ import (
 
 	"flame/core"
 	"flame/transcripts"
+	"flame/transcripts/codex"
 	"flame/transcripts/gemini"
 )
 
@@ -127,5 +128,144 @@ func TestARecordIsFoundAgainByItsNumber(t *testing.T) {
 		none, err := logs[0].At(t.Context(), len(records)+100)
 		require.NoError(t, err)
 		assert.Empty(t, none)
+	}
+}
+
+// Codex prints the usage of each answer once. A resumed session goes on in its file, and a fork's
+// file has only what is its own.
+func TestCodexAnswersCountOnce(t *testing.T) {
+	for name, want := range map[string]core.Usage{
+		"codex/resumed.jsonl": {TokensIn: 42_636, TokensOut: 80, ToolCalls: 2, CostUSD: 0.21558},
+		"codex/forked.jsonl":  {TokensIn: 33_009, TokensOut: 60, ToolCalls: 2, CostUSD: 0.166845},
+	} {
+		messages, err := collect(samples[name], sample(t, name))
+		require.NoError(t, err)
+		var sum core.Usage
+		for _, m := range messages {
+			sum = sum.Add(m.Usage)
+		}
+		assert.InDelta(t, want.CostUSD, sum.CostUSD, 1e-9, name)
+		sum.CostUSD = want.CostUSD
+		assert.Equal(t, want, sum, name)
+	}
+}
+
+func TestCodexChangesOfFilesAreExact(t *testing.T) {
+	messages, err := collect(samples["codex/resumed.jsonl"], sample(t, "codex/resumed.jsonl"))
+	require.NoError(t, err)
+	var changes []core.FileChange
+	for _, m := range messages {
+		for _, p := range m.Parts {
+			changes = append(changes, p.Files...)
+		}
+	}
+	assert.Equal(t, []core.FileChange{
+		{Path: "/home/u/shop/a.txt", Kind: core.FileAdded, Added: 1, Patch: "@@ -0,0 +1,1 @@\n+hello\n"},
+		{Path: "/home/u/shop/b.txt", Kind: core.FileModified, Added: 1, Removed: 1, Patch: "@@ -1 +1 @@\n-hello\n+world\n"},
+	}, changes)
+}
+
+func TestTheEndOfACodexLogShowsTheLastTurn(t *testing.T) {
+	raw, err := os.ReadFile("testdata/codex/compacted.jsonl")
+	require.NoError(t, err)
+	for _, log := range []string{string(raw), strings.Repeat("x", 100) + "\n" + string(raw) + `{"timestamp":"2026`} {
+		turn := codex.LastTurn([]byte(log))
+		assert.Equal(t, "over", turn.Said)
+		assert.True(t, turn.Over)
+		assert.Equal(t, "gpt-6-sol", turn.Model)
+		assert.Equal(t, 13_515, turn.Tokens)
+		require.Len(t, turn.Calls, 4)
+		assert.False(t, turn.Calls[1].OK, "cat of a missing file")
+		assert.Equal(t, 3, *turn.Calls[1].Exit)
+		assert.Equal(t, "workspace-write", codex.Sandbox([]byte(log)))
+		assert.Empty(t, codex.Summary([]byte(log)), "of the last compaction, whose model said nothing")
+		first, _, _ := strings.Cut(log, `"ordinal":39,`)
+		assert.Equal(t, "I push", codex.Summary([]byte(first)))
+		folder, parent := codex.Begun(raw)
+		assert.Equal(t, "/home/u/shop", folder)
+		assert.Empty(t, parent)
+	}
+}
+
+func FuzzCodexTurn(f *testing.F) {
+	raw, err := os.ReadFile("testdata/codex/compacted.jsonl")
+	require.NoError(f, err)
+	f.Add(raw)
+	f.Add([]byte(`{"type":"response_item","payload":{"type":"custom_tool_call","call_id":"c","input":"` + strings.Repeat(`\"`, 5_000)))
+	f.Fuzz(func(t *testing.T, log []byte) {
+		codex.LastTurn(log)
+		codex.Sandbox(log)
+		codex.Summary(log)
+		codex.Begun(log)
+	})
+}
+
+func TestGeminiAnswersCountOnce(t *testing.T) {
+	messages, err := collect(samples["gemini/family.jsonl"], sample(t, "gemini/family.jsonl"))
+	require.NoError(t, err)
+	var sum core.Usage
+	var notes []core.AgentInfo
+	for _, m := range messages {
+		sum = sum.Add(m.Usage)
+		notes = append(notes, m.Notes...)
+	}
+	assert.Equal(t, int64(100), sum.TokensOut)
+	assert.Equal(t, int64(4), sum.ToolCalls)
+	last := notes[len(notes)-1]
+	assert.Equal(t, core.AgentCompleted, last.State)
+	assert.Equal(t, "done", last.Result)
+}
+
+func TestTheEndOfAGeminiLogShowsTheLastTurn(t *testing.T) {
+	raw, err := os.ReadFile("testdata/gemini/session.jsonl")
+	require.NoError(t, err)
+	for _, log := range []string{string(raw), strings.Repeat("x", 100) + "\n" + string(raw) + `{"id":"1`} {
+		turn := gemini.LastTurn([]byte(log))
+		assert.Equal(t, "over", turn.Said)
+		assert.True(t, turn.Over)
+		assert.Equal(t, 19_476, turn.Tokens)
+		require.Len(t, turn.Calls, 3)
+		assert.True(t, turn.Calls[1].OK)
+		assert.False(t, turn.Calls[2].OK, "an argument that the schema lacks")
+	}
+	raw, err = os.ReadFile("testdata/gemini/family.jsonl")
+	require.NoError(t, err)
+	children := gemini.Children(raw)
+	require.Len(t, children, 2)
+	assert.Equal(t, core.ChildFailed, children[0].End, "it never called complete_task")
+	assert.Equal(t, []string{"/home/u/shop/a.txt"}, gemini.Written(raw))
+	summary, _ := gemini.Snapshot(raw)
+	assert.Empty(t, summary)
+}
+
+func FuzzGeminiTurn(f *testing.F) {
+	for _, name := range []string{"session", "family", "subagent"} {
+		raw, err := os.ReadFile("testdata/gemini/" + name + ".jsonl")
+		require.NoError(f, err)
+		f.Add(raw)
+	}
+	f.Add([]byte(`{"$set":{"messages":[{"type":"user","content":"<state_snapshot>x</state_snapshot>"}]}}`))
+	f.Fuzz(func(_ *testing.T, log []byte) {
+		gemini.LastTurn(log)
+		gemini.Children(log)
+		gemini.Written(log)
+		gemini.Snapshot(log)
+		gemini.Calling(log)
+		gemini.Ended(log)
+	})
+}
+
+func TestImpossibleNumbersAreNotCounted(t *testing.T) {
+	const head = `{"type":"assistant","session_id":"s","message":{"id":"m1","role":"assistant","content":[{"type":"text","text":"x"}],"usage":`
+	for usage, want := range map[string]int64{
+		`{"input_tokens":10,"output_tokens":2}`:                   10,
+		`{"input_tokens":9000000000000000000,"output_tokens":2}`:  0,
+		`{"input_tokens":-9000000000000000000,"output_tokens":2}`: 0,
+	} {
+		assert.Equal(t, want, transcripts.ClaudeStream.Reader()([]byte(head+usage+`}}`)).Usage.TokensIn, usage)
+	}
+	for cost, want := range map[string]float64{"0.5": 0.5, "1e308": 0, "-1e308": 0} {
+		m := transcripts.ClaudeStream.Reader()([]byte(`{"type":"result","subtype":"success","session_id":"s","result":"x","usage":{},"total_cost_usd":` + cost + `}`))
+		assert.Equal(t, want, m.Notes[0].TreeCostUSD, cost)
 	}
 }

@@ -2,14 +2,18 @@ package client
 
 import (
 	"bufio"
+	"context"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
 	"crypto/tls"
 	"crypto/x509"
 	"fmt"
+	"log/slog"
 	"math/big"
 	"net"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -21,6 +25,7 @@ import (
 
 	"flame/core"
 	"flame/hub"
+	"flame/local/lock"
 )
 
 // newKey returns a new nkey.
@@ -237,4 +242,159 @@ func fillWithABatch(t *testing.T, h *hubServer, says string) {
 	require.ErrorIs(t, p.Fault, core.ErrUnavailable)
 	assert.Contains(t, p.Fault.Error(), says)
 	assert.NotContains(t, p.Fault.Error(), "does not answer")
+}
+
+// patience is how long a test waits for what must happen, on however busy a machine.
+const patience = 40 * time.Second
+
+// A hubServer is a NATS server in this process. It can be stopped and started again at the
+// same address.
+type hubServer struct {
+	t       *testing.T
+	options server.Options
+	running *server.Server
+}
+
+// startHub starts a server; change may change its options.
+func startHub(t *testing.T, change ...func(*server.Options)) *hubServer {
+	h := &hubServer{t: t, options: server.Options{
+		Host: "127.0.0.1", Port: server.RANDOM_PORT, JetStream: true, StoreDir: t.TempDir(), NoLog: true, NoSigs: true, MaxPayload: 8 << 20,
+	}}
+	for _, f := range change {
+		f(&h.options)
+	}
+	h.start()
+	t.Cleanup(h.stop)
+	return h
+}
+
+func (h *hubServer) start() {
+	options := h.options
+	s, err := server.NewServer(&options)
+	require.NoError(h.t, err)
+	s.Start()
+	require.True(h.t, s.ReadyForConnections(patience), "the server is not ready")
+	h.running, h.options.Port = s, s.Addr().(*net.TCPAddr).Port
+}
+
+func (h *hubServer) stop() {
+	h.running.Shutdown()
+	h.running.WaitForShutdown()
+}
+
+// link returns that of a machine without a key.
+func (h *hubServer) link(machine string) hub.Link {
+	return hub.Link{URL: fmt.Sprintf("nats://127.0.0.1:%d", h.options.Port), Project: "shop", Machine: machine}
+}
+
+// connect connects a machine.
+func (h *hubServer) connect(machine string) *Conn {
+	c, err := Connect(h.ctx(), h.link(machine))
+	require.NoError(h.t, err)
+	h.t.Cleanup(c.Close)
+	return c
+}
+
+// ctx returns a context that ends with the test, or long after it should have.
+func (h *hubServer) ctx() context.Context {
+	ctx, stop := context.WithTimeout(context.Background(), 3*patience)
+	h.t.Cleanup(stop)
+	return ctx
+}
+
+// A kept project is one with a data folder.
+type kept struct {
+	*memory
+	data string
+	held []string
+	stop func()
+}
+
+// station returns a project that is not kept yet.
+func station(t *testing.T, machine string) *kept {
+	return &kept{memory: newMemory(machine), data: t.TempDir()}
+}
+
+// keep keeps the project connected, from one of perhaps several processes.
+func (k *kept) keep(h *hubServer) *kept {
+	ctx, stop := context.WithCancel(h.ctx())
+	ended := make(chan struct{})
+	k.stop = func() { stop(); <-ended }
+	h.t.Cleanup(k.stop)
+	go func() {
+		defer close(ended)
+		hub.KeepJoined(ctx, k.data, slog.New(slog.DiscardHandler), func(ctx context.Context) error {
+			return Keep(ctx, Config{
+				Data: k.data, Tree: func(string) Tree { return k.memory }, Version: "1.2.3", Log: slog.New(slog.DiscardHandler),
+				Held: func(context.Context) ([]string, error) { return k.held, nil },
+				Now:  func() core.Millis { return core.MillisOf(time.Now()) },
+			})
+		})
+	}()
+	return k
+}
+
+// await waits until the status of a project is as want says.
+func (k *kept) await(t *testing.T, want func(hub.Status) bool) (s hub.Status) {
+	require.Eventually(t, func() bool {
+		var err error
+		s, err = hub.LoadStatus(k.data)
+		return err == nil && want(s)
+	}, patience, 20*time.Millisecond)
+	return s
+}
+
+func connected(s hub.Status) bool { return s.Since > 0 && s.Complete }
+
+func TestAProjectIsKeptConnected(t *testing.T) {
+	t.Parallel()
+	h := startHub(t)
+	a, b := station(t, "laptop"), station(t, "desk")
+	a.held = []string{"frame-1"}
+	a.decide("frame-1", "one")
+	a.keep(h)
+	assert.NoFileExists(t, filepath.Join(a.data, "hub.lock"), "without a hub flame makes no lock")
+	for _, k := range []*kept{a, b} {
+		require.NoError(t, hub.Save(k.data, h.link(k.clock.Machine)))
+	}
+	s := a.await(t, connected)
+	b.keep(h) // now, as who is there is looked at seldom
+	assert.Equal(t, os.Getpid(), s.PID)
+	assert.Equal(t, ServerVersion, s.Server)
+	assert.Empty(t, s.Error)
+	assert.True(t, s.Holds(core.MillisOf(time.Now())))
+	require.Eventually(t, func() bool { return len(b.all()) == 1 }, patience, 20*time.Millisecond)
+	b.await(t, func(s hub.Status) bool { return len(s.Machines) == 2 })
+	require.ErrorContains(t, h.claims("desk", claimTime).Claim(h.ctx(), "frame-1"), "on machine laptop")
+
+	h.stop()
+	a.await(t, func(s hub.Status) bool { return s.Since == 0 && s.Error != "" && s.Hint != "" })
+	a.decide("frame-2", "while the hub is away")
+	h.start()
+	a.await(t, connected)
+	require.Eventually(t, func() bool { return len(b.all()) == 2 }, patience, 20*time.Millisecond)
+
+	require.NoError(t, hub.Remove(a.data))
+	require.Eventually(t, func() bool {
+		_, err := hub.LoadStatus(a.data)
+		return os.IsNotExist(err)
+	}, patience, 20*time.Millisecond, "it has left")
+	require.NoError(t, h.claims("desk", claimTime).Claim(h.ctx(), "frame-1"), "and released its claims")
+}
+
+func TestOneProcessKeepsAProject(t *testing.T) {
+	t.Parallel()
+	h := startHub(t)
+	a := station(t, "laptop")
+	require.NoError(t, hub.Save(a.data, h.link("laptop")))
+	a.keep(h)
+	first := a.await(t, connected)
+	second := (&kept{memory: newMemory("laptop"), data: a.data}).keep(h)
+	now, stop := context.WithCancel(h.ctx())
+	stop()
+	_, err := hub.Lock(now, a.data)
+	require.ErrorIs(t, err, lock.ErrBusy, "the first process has it")
+	a.stop()
+	s := second.await(t, func(s hub.Status) bool { return connected(s) && s.Since != first.Since })
+	assert.Greater(t, s.Since, first.Since)
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"flame/core"
 	"flame/tests/effort"
 )
 
@@ -127,4 +128,175 @@ func TestEachOfManyJobsEndsOnce(t *testing.T) {
 			}
 		})
 	}
+}
+
+func TestABeatReportsToTheHubThatAJobContinues(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, time.Second, eternal)
+	laptop, desk := r.queue("laptop"), r.queue("desk")
+	r.put(laptop, "job-1", 0)
+	lease, _ := r.next(desk)
+	nc := laptop.conn.JetStream().Conn()
+	told, err := nc.SubscribeSync(lease.reply)
+	require.NoError(t, err)
+	require.NoError(t, nc.Flush())
+	_, err = desk.SendHeartbeat(r.ctx(), &lease, nil)
+	require.NoError(t, err)
+	require.NoError(t, desk.Finish(r.ctx(), &lease, nil))
+	for _, want := range []string{"+WPI", "+ACK"} {
+		m, err := told.NextMsgWithContext(r.ctx())
+		require.NoError(t, err)
+		assert.Equal(t, want, string(m.Data))
+	}
+}
+
+// The hub is away for longer than what it waits for a worker.
+func TestAHubThatIsAway(t *testing.T) {
+	effort.Heavy(t)
+	t.Parallel()
+	r := newRig(t, 200*time.Millisecond, 1500*time.Millisecond)
+	laptop, desk := r.queue("laptop"), r.queue("desk")
+	r.put(laptop, "job-1", 1)
+	lease, _ := r.next(desk)
+	_, err := desk.SendHeartbeat(r.ctx(), &lease, nil)
+	require.NoError(t, err)
+	runs, done := r.follow(laptop, "job-1")
+	r.becomes(runs, Running)
+	waits := make(chan error, 1)
+	go func() {
+		_, _, err := desk.Claim(r.ctx(), "gpu")
+		waits <- err
+	}()
+	r.stop()
+	gone := time.Now()
+	require.ErrorIs(t, r.ends(done), core.ErrUnavailable)
+	require.ErrorIs(t, r.ends(waits), core.ErrUnavailable)
+	_, err = desk.SendHeartbeat(r.ctx(), &lease, nil)
+	require.ErrorIs(t, err, core.ErrUnavailable)
+	require.ErrorIs(t, desk.Finish(r.ctx(), &lease, nil), core.ErrUnavailable)
+	require.ErrorIs(t, laptop.Submit(r.ctx(), Job{ID: "x", Queue: "gpu", Body: json.RawMessage("{}")}), core.ErrUnavailable)
+	require.ErrorIs(t, laptop.Follow(r.ctx(), "job-1", func(JobRecord) error { return nil }), core.ErrUnavailable)
+	require.Eventually(t, func() bool { return time.Since(gone) > 2*r.wait }, patience, 50*time.Millisecond)
+	r.start()
+
+	laptop, couch := r.queue("laptop"), r.queue("couch")
+	couch.opened = time.Now().Add(patience) // others have the time to come back, on any machine
+	runs, done = r.follow(laptop, "job-1")
+	go func() {
+		_, _, err := couch.Claim(r.ctx(), "gpu")
+		waits <- err
+	}()
+	require.Eventually(t, func() bool { // the hub gives it to another, which looks
+		c, err := laptop.jobs.Consumer(r.ctx(), "q_gpu")
+		return err == nil && c.CachedInfo().Delivered.Consumer >= 2
+	}, patience, 20*time.Millisecond)
+	looks := time.Now()
+	require.Eventually(t, func() bool { return time.Since(looks) > 2*r.heartbeat }, patience, 20*time.Millisecond)
+	desk = r.queue("desk")
+	stop := r.holding(desk, &lease)
+	for range 10 { // as many heartbeats
+		assert.Equal(t, 1, r.becomes(runs, Running).Attempt)
+	}
+	stop()
+	require.NoError(t, desk.Finish(r.ctx(), &lease, json.RawMessage(`{}`)))
+	run := r.becomes(runs, Ended)
+	assert.Equal(t, []any{1, "desk"}, []any{run.Attempt, run.Worker})
+	require.NoError(t, r.ends(done))
+	assert.Zero(t, r.left(laptop))
+	select {
+	case err := <-waits:
+		assert.Fail(t, "the job was given to another", "%v", err)
+	default:
+	}
+}
+
+func TestAHubThatLostItsData(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, 200*time.Millisecond, eternal)
+	laptop, desk := r.queue("laptop"), r.queue("desk")
+	r.put(laptop, "job-1", 0)
+	lease, _ := r.next(desk)
+	_, err := desk.SendHeartbeat(r.ctx(), &lease, nil)
+	require.NoError(t, err)
+	r.stop()
+	r.options.StoreDir = t.TempDir()
+	r.start()
+
+	laptop, desk = r.queue("laptop"), r.queue("desk")
+	require.ErrorIs(t, laptop.Follow(r.ctx(), "job-1", func(JobRecord) error { return nil }), core.ErrNotFound)
+	r.put(laptop, "job-2", 0) // has the place in the stream that job-1 had
+	r.put(laptop, "job-1", 0)
+	_, err = desk.SendHeartbeat(r.ctx(), &lease, nil)
+	require.NoError(t, err)
+	assert.Equal(t, "desk", r.run(laptop, "job-1").Worker)
+	require.NoError(t, desk.Finish(r.ctx(), &lease, json.RawMessage(`{}`)))
+	assert.Equal(t, 2, r.left(laptop), "the job of another worker stays")
+	r.put(laptop, "job-3", 0)
+	for _, id := range []string{"job-2", "job-3"} {
+		_, job := r.next(desk)
+		assert.Equal(t, id, job.ID, "job-1 has ended")
+	}
+}
+
+// A hub that lost its data gives a job to another before who runs it has come back.
+func TestAJobIsNotBegunTwiceAfterTheHubLostItsData(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, 100*time.Millisecond, eternal)
+	laptop, desk, couch := r.queue("laptop"), r.queue("desk"), r.queue("couch")
+	r.put(laptop, "job-1", 0)
+	lease, _ := r.next(desk)
+	r.stop()
+	r.options.StoreDir = t.TempDir()
+	r.start()
+
+	laptop = r.queue("laptop")
+	r.put(laptop, "job-1", 0)
+	before := couch
+	couch = r.queue("couch")
+	couch.ResumeFrom(before)
+	waits := make(chan Lease, 1)
+	ctx, giveUp := context.WithCancel(r.ctx())
+	go func() {
+		lease, _, _ := couch.Claim(ctx, "gpu")
+		waits <- lease
+	}()
+	require.Eventually(t, func() bool { // the hub gives it to another, which looks
+		c, err := laptop.jobs.Consumer(r.ctx(), "q_gpu")
+		return err == nil && c.CachedInfo().Delivered.Consumer >= 1
+	}, patience, 20*time.Millisecond)
+	again := r.queue("desk")
+	again.ResumeFrom(desk)
+	_, err := again.SendHeartbeat(r.ctx(), &lease, nil)
+	require.NoError(t, err, "the worker still runs the job")
+	assert.Equal(t, "desk", r.run(laptop, "job-1").Worker)
+	require.NoError(t, again.Finish(r.ctx(), &lease, json.RawMessage(`{}`)))
+	giveUp()
+	assert.Empty(t, (<-waits).Job)
+	assert.Equal(t, Ended, r.run(laptop, "job-1").State)
+
+	couch.AckWait, again.AckWait = 0, 0 // all had the time
+	r.put(laptop, "job-2", 0)
+	_, job := r.next(again)
+	assert.Equal(t, "job-2", job.ID)
+}
+
+func TestTheAnswerToAWriteIsLost(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, time.Second, eternal)
+	laptop, desk := r.queue("laptop"), r.queue("desk")
+	r.put(laptop, "job-1", 0)
+	lease, _ := r.next(desk)
+	for range 3 {
+		before := lease
+		_, err := desk.SendHeartbeat(r.ctx(), &lease, nil)
+		require.NoError(t, err)
+		desk, lease = r.queue("desk"), before // it does not know what became of its heartbeat
+	}
+	again, late, other := lease, lease, lease
+	require.NoError(t, desk.Finish(r.ctx(), &lease, json.RawMessage(`1`)))
+	require.NoError(t, r.queue("desk").Finish(r.ctx(), &again, json.RawMessage(`1`)))
+	_, err := desk.SendHeartbeat(r.ctx(), &late, nil)
+	require.ErrorIs(t, err, ErrFenced)
+	other.Claim = "of-the-same-machine"
+	require.ErrorIs(t, desk.Finish(r.ctx(), &other, nil), ErrFenced)
 }

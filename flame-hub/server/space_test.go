@@ -73,3 +73,12 @@ func TestAFullProjectDoesNotAffectOthers(t *testing.T) {
 	require.NoError(t, full.Object(g.ctx, "more", &got, 1<<20), "existing data stays if the limit shrinks")
 	require.ErrorContains(t, full.PutObject(g.ctx, "most", strings.NewReader(filling())), "no room left")
 }
+
+func TestURLsOfServers(t *testing.T) {
+	t.Parallel()
+	for url, right := range map[string]bool{
+		"nats://h": true, "tls://h:4222,tls://g:65535": true, "nats://h:99999": false, "nats://h:4222,nats://h:65536": false, "http://h": false,
+	} {
+		assert.Equal(t, right, CheckURL(url) == nil, url)
+	}
+}

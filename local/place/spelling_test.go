@@ -1,6 +1,7 @@
 package place
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -8,6 +9,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"flame/core"
 )
 
 // foldingBelow is a volume on which case does not count below a folder, as on most
@@ -69,4 +72,16 @@ func TestPathsOnACaseSensitiveVolumeStay(t *testing.T) {
 		require.NoError(t, err)
 		assert.Equal(t, filepath.Join(base, name), real)
 	}
+}
+
+func TestUnsuitedFilesystems(t *testing.T) {
+	for name, refused := range map[string]bool{"": false, "NFS": true, "SMB": true, "9p": true, "FUSE": true} {
+		err := suits("/some/folder", name)
+		assert.Equal(t, refused, errors.Is(err, core.ErrUnavailable), name)
+		var p *core.Problem
+		if errors.As(err, &p) {
+			assert.Contains(t, p.Hint, "FLAME_DIR")
+		}
+	}
+	require.NoError(t, CheckFilesystem(filepath.Join(t.TempDir(), "not", "made", "yet")))
 }

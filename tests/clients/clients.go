@@ -3,10 +3,16 @@
 package clients
 
 import (
+	"bytes"
+	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"strings"
+	"time"
 )
 
 // The clients, by flame's names for them.
@@ -77,4 +83,142 @@ func Environment(home, path, url string) []string {
 		// network that takes 74 s (ran).
 		"npm_config_offline=true",
 	}
+}
+
+// A Machine is one user's, isolated from this one: a home, a project in git, and a client that has a
+// scripted model.
+type Machine struct {
+	Place
+	Client string
+	Env    []string // beyond those of every user
+}
+
+// NewMachine makes a machine with files in its project, in the folder top.
+func NewMachine(ctx context.Context, top, client, url string, files map[string]string) (*Machine, error) {
+	m := &Machine{
+		Place:  Place{Home: filepath.Join(top, "home"), Project: filepath.Join(top, "project"), Bin: filepath.Join(top, "bin"), URL: url},
+		Client: client,
+	}
+	if err := errors.Join(Furnish(m.Home), os.Mkdir(m.Project, 0o755), os.Mkdir(m.Bin, 0o755), m.Link(client)); err != nil {
+		return nil, err
+	}
+	for name, text := range files {
+		path := filepath.Join(m.Project, name)
+		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte(text), 0o644)); err != nil {
+			return nil, err
+		}
+	}
+	_, err := m.Run(ctx, "git", "init", "--quiet")
+	return m, err
+}
+
+// Program is the client's file.
+func (m *Machine) Program() string { return filepath.Join(m.Bin, Programs[m.Client].Name) }
+
+// longest bounds one command; a prompt of a long work takes minutes.
+const longest = 30 * time.Minute
+
+// Run returns the output of a command in the project. A process that it started may outlive it.
+func (m *Machine) Run(ctx context.Context, program string, args ...string) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, longest)
+	defer cancel()
+	cmd := m.Command(ctx, program, args...)
+	var errs bytes.Buffer
+	cmd.Stderr = &errs
+	out, err := cmd.Output()
+	if err != nil && !errors.Is(err, exec.ErrWaitDelay) {
+		return string(out), fmt.Errorf("%s %s: %w\n%s%s", filepath.Base(program), args[0], err, Tail(out), Tail(errs.Bytes()))
+	}
+	return string(out), nil
+}
+
+// Command returns a command that Run would run.
+func (m *Machine) Command(ctx context.Context, program string, args ...string) *exec.Cmd {
+	cmd := exec.CommandContext(ctx, program, args...)
+	cmd.Dir, cmd.WaitDelay = m.Project, time.Second
+	cmd.Env = append(Environment(m.Home, m.Bin+":/usr/local/bin:/usr/bin:/bin", m.URL), m.Env...)
+	return cmd
+}
+
+// Tail is the end of an output, for errors.
+func Tail(out []byte) []byte { return out[max(0, len(out)-2000):] }
+
+// A Place is where the clients of one user are: his home and project, the folder of his programs,
+// and the address of the model.
+type Place struct{ Home, Project, Bin, URL string }
+
+// Link puts a client into the folder of programs, with the program that runs it.
+func (p Place) Link(client string) error {
+	file, err := Binary(client)
+	if err != nil {
+		return err
+	}
+	err = os.Symlink(file, filepath.Join(p.Bin, Programs[client].Name))
+	if client != Gemini || err != nil {
+		return err
+	}
+	return p.LinkNode()
+}
+
+// LinkNode puts the Node that runs Gemini CLI there.
+func (p Place) LinkNode() error {
+	node, err := File(Node)
+	if err != nil {
+		return err
+	}
+	return os.Symlink(node, filepath.Join(p.Bin, "node"))
+}
+
+// Settle has Codex or Gemini CLI ask the model, and returns the variables that it needs for that
+// beyond those of Environment. more are lines for the settings of Codex.
+func (p Place) Settle(client string, more ...string) (env []string, err error) {
+	switch client {
+	case Codex:
+		text := fmt.Sprintf(codexConfig, strings.Join(more, "\n"), p.URL+"/v1")
+		return []string{"OPENAI_API_KEY=dummy"}, p.write(".codex/config.toml", []byte(text))
+	case Gemini:
+		settings := map[string]any{
+			"security": map[string]any{"auth": map[string]any{"selectedType": "gemini-api-key"}},
+			"privacy":  map[string]any{"usageStatisticsEnabled": false},
+			"general":  map[string]any{"enableAutoUpdate": false, "enableAutoUpdateNotification": false},
+		}
+		env := []string{"GEMINI_API_KEY=dummy", "GOOGLE_GEMINI_BASE_URL=" + p.URL, "GEMINI_CLI_NO_RELAUNCH=true"}
+		return env, p.ofGemini("settings.json", settings)
+	}
+	return nil, errors.New(client + " has its settings in the project")
+}
+
+const codexConfig = `# mine
+model = "scripted"
+model_provider = "scripted"
+approval_policy = "never"
+%s
+[model_providers.scripted]
+name = "scripted"
+base_url = %q
+wire_api = "responses"
+env_key = "OPENAI_API_KEY"
+`
+
+// ofGemini writes a file of Gemini CLI's own folder.
+func (p Place) ofGemini(name string, document any) error {
+	raw, err := json.MarshalIndent(document, "", "  ")
+	if err != nil {
+		return err
+	}
+	return p.write(filepath.Join(".gemini", name), raw)
+}
+
+// TrustFolder does what "Trust folder" of Gemini CLI does.
+func (p Place) TrustFolder() error {
+	return p.ofGemini("trustedFolders.json", map[string]string{p.Project: "TRUST_FOLDER"})
+}
+
+// write writes a file of the home.
+func (p Place) write(name string, text []byte) error {
+	path := filepath.Join(p.Home, name)
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return err
+	}
+	return os.WriteFile(path, text, 0o644)
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"flame/core"
+	"flame/core/fold"
 	"flame/project"
 	"flame/project/autonomy"
 	"flame/project/briefing"
@@ -324,4 +325,33 @@ func Current(ctx context.Context, p *project.Project, by project.Caller) (frame 
 		return err
 	})
 	return frame, ok, err
+}
+
+// Asked returns a conversation of prompts without answers.
+func Asked(prompts ...string) (history []fold.Message) {
+	for i, name := range prompts {
+		history = append(history, fold.Message{Name: name, Role: core.RoleUser, Time: core.Millis(i + 1)})
+	}
+	return history
+}
+
+// Slow makes every transaction do as little as it can, and calls after in between.
+func (f *Fixture) Slow(after func()) {
+	f.Now = func() core.Millis { f.Clock += 100; return f.Clock }
+	f.Store = &Between{f.Store, after}
+}
+
+// Between is a Store that calls After after each Update.
+type Between struct {
+	project.Store
+	After func()
+}
+
+// Update runs f, and After if that succeeded.
+func (b *Between) Update(ctx context.Context, f func(project.Tx) error) error {
+	err := b.Store.Update(ctx, f)
+	if err == nil && b.After != nil {
+		b.After()
+	}
+	return err
 }

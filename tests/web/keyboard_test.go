@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
 	"github.com/stretchr/testify/assert"
 )
 
@@ -134,3 +135,20 @@ func TestTheWholePageWorksByKeys(t *testing.T) {
 	tb.shift()
 	assert.NotEqual(t, "BODY", eval[string](tb, `document.activeElement.tagName`))
 }
+
+// Keys other than letters.
+const (
+	enter      = kb.Enter
+	escape     = kb.Escape
+	tabKey     = kb.Tab
+	arrowUp    = kb.ArrowUp
+	arrowDown  = kb.ArrowDown
+	arrowLeft  = kb.ArrowLeft
+	arrowRight = kb.ArrowRight
+	home       = kb.Home
+	end        = kb.End
+
+	modifierShift = kb.ModifierShift
+)
+
+func navigate(address string) chromedp.Action[chromedp.Void] { return chromedp.Navigate(address) }
