@@ -178,9 +178,7 @@ func (x *exchange) edit(ctx context.Context, headers http.Header) {
 	switch off, err := x.off(ctx); {
 	case err == nil && off:
 	case x.g.Folding == FoldByAPI:
-		if r, ok := request.(codec.Clearer); ok {
-			x.sent.body = r.Cleared(headers, x.g.Wire)
-		}
+		x.sent.body = request.Cleared(headers, x.g.Wire)
 	default:
 		x.session.fold(ctx, x, request)
 	}

@@ -25,9 +25,6 @@ import (
 
 	"flame/hosts"
 	"flame/hosts/gateway/codec"
-	"flame/hosts/gateway/contents"
-	"flame/hosts/gateway/messages"
-	"flame/hosts/gateway/responses"
 	"flame/local/guard"
 	"flame/project"
 	"flame/project/usage"
@@ -82,7 +79,7 @@ type Gateway struct {
 
 // dialects are the APIs that gateways read.
 var dialects = map[hosts.API]func() *codec.Codec{
-	hosts.MessagesAPI: messages.Dialect, hosts.ResponsesAPI: responses.Dialect, hosts.ContentsAPI: contents.Dialect,
+	hosts.MessagesAPI: codec.Messages, hosts.ResponsesAPI: codec.Responses, hosts.ContentsAPI: codec.Contents,
 }
 
 // New returns a gateway. It alone must use the project that it is given. From then on this

@@ -54,7 +54,7 @@ func (g *Gateway) sessionOf(asked hosts.RequestInfo) *session {
 }
 
 // fold leaves the finished frames out of a request.
-func (s *session) fold(ctx context.Context, x *exchange, request codec.Request) {
+func (s *session) fold(ctx context.Context, x *exchange, request *codec.Request) {
 	history := request.History(x.g.Wire)
 	x.sent.names = request.Names()
 	a, ok := s.decide(ctx, x, request, history)
@@ -69,7 +69,7 @@ func (s *session) fold(ctx context.Context, x *exchange, request codec.Request) 
 
 // decide returns what to leave out; ok is false if that is unknown. If the store is unavailable,
 // decide leaves out the same as before, as the rest may not fit the model's window.
-func (s *session) decide(ctx context.Context, x *exchange, request codec.Request, history []fold.Message) (a turns.RequestEdits, ok bool) {
+func (s *session) decide(ctx context.Context, x *exchange, request *codec.Request, history []fold.Message) (a turns.RequestEdits, ok bool) {
 	r := turns.Request{Untold: true, Undated: true, History: history}
 	asks := request.Asks()
 	if asks.Hour {

@@ -136,21 +136,21 @@ func (c Call) key() string {
 
 const charsPerToken = 4 // the same estimate as everywhere in flame
 
-// PictureTokens are about the most that a picture takes, regardless of the size of its file.
-const PictureTokens = 1600
+// pictureTokens are about the most that a picture takes, regardless of the size of its file.
+const pictureTokens = 1600
 
-// Tokens estimates the tokens of a text of so many bytes.
-func Tokens(bytes int) int { return bytes / charsPerToken }
+// tokens estimates the tokens of a text of so many bytes.
+func tokens(bytes int) int { return bytes / charsPerToken }
 
-// TokensOf estimates the tokens of a list of parts, of which some are pictures.
-func TokensOf(parts gjson.Result, isPicture func(kind string) bool) (tokens int) {
+// tokensOf estimates the tokens of a list of parts, of which those of a type are pictures.
+func tokensOf(parts gjson.Result, picture string) (all int) {
 	parts.ForEach(func(_, part gjson.Result) bool {
-		if isPicture(part.Get("type").Str) {
-			tokens += PictureTokens
+		if part.Get("type").Str == picture {
+			all += pictureTokens
 		} else {
-			tokens += Tokens(len(part.Raw))
+			all += tokens(len(part.Raw))
 		}
 		return true
 	})
-	return tokens
+	return all
 }

@@ -1,12 +1,16 @@
-// Package codec is what a gateway needs to know of a model's API, and what packages for single
-// APIs share: names for the messages of a conversation, what folding reads of calls and their
-// results, edits by names, and the reading of answers as they pass.
+// Package codec reads and edits requests in the APIs of models, and reads the parts of the answers
+// that a gateway needs. It keeps the bytes of everything that it does not edit. What holds for all
+// APIs stands once: the names of messages, what folding reads of calls and their results, edits, and
+// the reading of answers as they pass. A file for each API says how that API writes all this.
 package codec
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"net/http"
+	"regexp"
+	"strconv"
 	"strings"
 
 	"github.com/tidwall/gjson"
@@ -19,34 +23,47 @@ import (
 type Codec struct {
 	// IsModelCall reports whether a POST to a path below the base URL asks for an answer of a model.
 	IsModelCall func(path string) bool
-	// Parse reads the body of such a request. It returns ErrUnread for a body that does not follow
-	// the API, or has parts that flame cannot edit.
-	Parse func(path string, body []byte) (Request, error)
-	// Event reads the data of one event of a streamed answer, Whole an answer that is not streamed,
-	// or an error.
-	Event, Whole func(r *Reader, data gjson.Result)
 	// Failure returns the body of an error: the upstream did not answer.
 	Failure func(message string) any
+
+	list   string                                            // the member of a body that lists its messages
+	refuse func(r *Request) bool                             // reports that a body has parts that flame cannot edit; nil: none has
+	read   func(r *Request, element gjson.Result) (ok bool)  // reads an element of the list; it may follow on the last message
+	model  func(path string) string                          // returns the model that a path names; nil: the body names it
+	asks   func(r *Request, p *Params)                       // reads what else a request asks for; nil: nothing
+	joined bool                                              // all texts of an answer are one; else its last one counts, and a summary begins its message
+	begin  func(r *Request, history []fold.Message, e *edit) // looks at the whole request before it is edited; nil: nothing
+	says   func(texts []string) []string                     // returns what the user says as elements of the list
+	inside bool                                              // what the user says beside results stands in their message
+	edited func(e *edit, m *Message, name string) []string   // returns a message as it is sent
+
+	event, whole func(r *Reader, data gjson.Result) // read an event of a streamed answer, and an answer that is not streamed, or an error
+	failures     failures
 }
 
-// A Request is the body of a request, as it came. It keeps the bytes of everything that it does
-// not edit.
-type Request interface {
-	// Asks returns what the request asks for beside its messages.
-	Asks() Params
-	// History returns the messages in the form that folding reads. They have no times.
-	History(w *hosts.GatewaySpec) []fold.Message
-	// Names returns the names that History gave; the name of the answer continues them.
-	Names() MessageNames
-	// Amended returns the body after an amendment; history is the result of History.
-	Amended(history []fold.Message, a fold.Edits) []byte
+// failures are the errors of an API.
+type failures struct {
+	code          string                // the member that says what went wrong
+	statuses      map[string]int        // HTTP statuses of errors after an answer has begun, by their codes
+	only          [2]string             // a member, and its value in errors about the request itself; empty: all may be
+	form, tooMany func() *regexp.Regexp // match errors about messages that do not fit together, and about more tokens than the model accepts; nil: none
 }
 
-// A Clearer is a Request of an API that can itself clear old results of tools.
-type Clearer interface {
-	// Cleared returns the body with a request that the API does so, if it can for a request with these
-	// headers.
-	Cleared(headers http.Header, w *hosts.GatewaySpec) []byte
+// note notes an error.
+func (f *failures) note(r *Reader, e gjson.Result) {
+	code := e.Get(f.code)
+	r.Failed = cmp.Or(f.statuses[code.Str], int(code.Int()), http.StatusInternalServerError)
+	if f.only[0] != "" && e.Get(f.only[0]).Str != f.only[1] {
+		return
+	}
+	says := cmp.Or(e.Get("message").Str, e.Str)
+	if f.tooMany != nil {
+		if found := f.tooMany().FindStringSubmatch(says); found != nil {
+			r.Window, _ = strconv.Atoi(found[1])
+			return
+		}
+	}
+	r.Malformed = f.form().MatchString(says)
 }
 
 // Params are the parameters of a request that matter to folding.
@@ -59,27 +76,80 @@ type Params struct {
 // ErrUnread is returned for a body that flame cannot read.
 var ErrUnread = errors.New("the body of the request is not as expected")
 
-// Members returns the members of a JSON object; ok is false if the text is not an object or repeats a member.
-func Members(text string) (members map[string]gjson.Result, ok bool) {
-	if !IsValid(text) {
+// A Request is the body of a request, as it came.
+type Request struct {
+	api      *Codec
+	raw      string
+	members  map[string]gjson.Result
+	model    string
+	messages []Message
+	names    MessageNames    // of the messages, after History
+	open     map[string]bool // while the body is read, the calls without a result so far
+}
+
+// Parse reads the body of a request to a path. It returns ErrUnread for a body that does not follow
+// the API, or has parts that flame cannot edit.
+func (c *Codec) Parse(path string, body []byte) (*Request, error) {
+	r := &Request{api: c, raw: string(body), open: map[string]bool{}}
+	var ok bool
+	if r.members, ok = members(r.raw); !ok || !r.members[c.list].IsArray() || c.refuse != nil && c.refuse(r) {
+		return nil, ErrUnread
+	}
+	if r.model = r.members["model"].Str; c.model != nil {
+		r.model = c.model(path)
+	}
+	r.members[c.list].ForEach(func(_, element gjson.Result) bool {
+		ok = c.read(r, element)
+		return ok
+	})
+	if !ok {
+		return nil, ErrUnread
+	}
+	return r, nil
+}
+
+// Asks returns what the request asks for beside its messages.
+func (r *Request) Asks() Params {
+	p := Params{Model: r.model}
+	if r.api.asks != nil {
+		r.api.asks(r, &p)
+	}
+	return p
+}
+
+// Names returns the names that History gave; the name of the answer continues them.
+func (r *Request) Names() MessageNames { return r.names.kept() }
+
+// Cleared returns the body with a request that the API itself clears old results of tools, if it can
+// for a request with these headers.
+func (r *Request) Cleared(headers http.Header, w *hosts.GatewaySpec) []byte {
+	if r.api.list != "messages" {
+		return []byte(r.raw)
+	}
+	return []byte(r.cleared(headers, w))
+}
+
+// members returns the members of a JSON object; ok is false if the text is not an object or repeats a member.
+func members(text string) (all map[string]gjson.Result, ok bool) {
+	if !isValid(text) {
 		return nil, false
 	}
-	top, members := gjson.Parse(text), map[string]gjson.Result{}
+	top, all := gjson.Parse(text), map[string]gjson.Result{}
 	ok = top.IsObject()
 	top.ForEach(func(key, value gjson.Result) bool {
-		_, twice := members[key.Str]
-		members[key.Str], ok = value, ok && !twice
+		_, twice := all[key.Str]
+		all[key.Str], ok = value, ok && !twice
 		return true
 	})
-	return members, ok
+	return all, ok
 }
 
 // maxDepth bounds how deep lists and objects may be nested.
 const maxDepth = 1000
 
-// IsValid reports whether a text is JSON that is not nested so deep that reading it could
+// isValid reports whether a text is JSON that is not nested so deep that reading it could
 // exhaust the stack.
-func IsValid(text string) bool {
+func isValid(text string) bool {
 	depth, quoted := 0, false
 	for i := 0; i < len(text); i++ {
 		switch c := text[i]; {
@@ -99,8 +169,8 @@ func IsValid(text string) bool {
 	return gjson.Valid(text)
 }
 
-// Quoted returns a text as JSON.
-func Quoted(text string) string {
+// quoted returns a text as JSON.
+func quoted(text string) string {
 	raw, err := json.Marshal(text)
 	if err != nil {
 		panic(err) // strings can always be encoded
@@ -108,14 +178,8 @@ func Quoted(text string) string {
 	return string(raw)
 }
 
-// A Span is a part of a text.
-type Span struct{ From, To int }
-
-// SpanOf returns the part of a text that a value of it is.
-func SpanOf(value gjson.Result) Span { return Span{value.Index, value.Index + len(value.Raw)} }
-
-// Without returns a JSON object without a member.
-func Without(object, name string) string {
+// without returns a JSON object without a member.
+func without(object, name string) string {
 	var members []string
 	gjson.Parse(object).ForEach(func(key, value gjson.Result) bool {
 		if key.Str != name {
@@ -126,7 +190,10 @@ func Without(object, name string) string {
 	return "{" + strings.Join(members, ",") + "}"
 }
 
-// With returns a text with a list of these elements in place of the part.
-func (s Span) With(text string, elements []string) string {
-	return text[:s.From] + "[" + strings.Join(elements, ",") + "]" + text[s.To:]
+// put returns a text with another one in place of a value of it.
+func put(text string, value gjson.Result, with string) string {
+	return text[:value.Index] + with + text[value.Index+len(value.Raw):]
 }
+
+// listOf returns elements as a list of JSON.
+func listOf(elements []string) string { return "[" + strings.Join(elements, ",") + "]" }

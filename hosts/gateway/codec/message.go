@@ -16,27 +16,31 @@ type Kind int
 
 // The kinds of parts. A message with an unknown part stays as it is.
 const (
-	Unknown Kind = iota
-	Words
-	Thought
-	Media // a picture or a document; only users send these
-	Calls
-	Results
+	unknown Kind = iota
+	words
+	thoughts
+	media // a picture or a document; only users send these
+	calls
+	results
+	summaries // of compactions
 )
 
-// A Message is a message of a request, for APIs whose messages have parts.
+// A Message is what folding takes for one in a request.
 type Message struct {
-	Raw    string
-	Role   core.Role // RoleOther for a message of the host's own
-	Parts  []Part
-	Listed bool // the parts are a list rather than a text
-	List   Span // of the parts, in Raw
+	Role    core.Role // RoleOther for a message of the host's own
+	Parts   []Part
+	Results bool         // it answers calls
+	Raw     string       // empty: its parts are elements of the request's list themselves
+	List    gjson.Result // of the parts, in Raw; a text is no list
 }
 
 // A Part is a part of a message.
 type Part struct {
 	Raw       string
 	Kind      Kind
+	Others    bool   // the model did not make it, though it may stand within an answer
+	System    bool   // no words of the user's are in it
+	Shows     bool   // there are pictures or documents in it
 	ID        string // of a call, or of the call that a result answers
 	Made      bool   // flame made the id, as the part has none: the same one is in other messages
 	Tool      string // of a call
@@ -49,8 +53,8 @@ type Part struct {
 	Tokens    int           // estimated; of a thought none
 }
 
-// Of returns the parts of a kind.
-func (m *Message) Of(k Kind) (parts []*Part) {
+// of returns the parts of a kind.
+func (m *Message) of(k Kind) (parts []*Part) {
 	for i := range m.Parts {
 		if m.Parts[i].Kind == k {
 			parts = append(parts, &m.Parts[i])
@@ -59,98 +63,177 @@ func (m *Message) Of(k Kind) (parts []*Part) {
 	return parts
 }
 
-// History returns messages in the form that folding reads, and the names that it gave. They have no
-// times. An answer has all of its words.
-func History(messages []Message, w *hosts.GatewaySpec) (history []fold.Message, names MessageNames) {
-	history = make([]fold.Message, len(messages))
-	for i := range messages {
-		m := &messages[i]
-		f := fold.Message{Role: m.Role, Tokens: m.tokens()}
+// elements returns the message as elements of the request's list.
+func (m *Message) elements() []string {
+	if m.Raw != "" {
+		return []string{m.Raw}
+	}
+	all := make([]string, len(m.Parts))
+	for i := range m.Parts {
+		all[i] = m.Parts[i].Raw
+	}
+	return all
+}
+
+// History returns the messages in the form that folding reads. They have no times.
+func (r *Request) History(w *hosts.GatewaySpec) []fold.Message {
+	history, ends := make([]fold.Message, len(r.messages)), r.ends()
+	r.names = MessageNames{}
+	for i := range r.messages {
+		m := &r.messages[i]
+		f := fold.Message{Role: m.Role, Open: !m.isWhole(i, ends), Tokens: m.tokens()}
 		switch m.Role {
 		case core.RoleAssistant:
-			m.describeAnswer(&f, resultsAfter(messages, i), w, &names)
+			m.describeAnswer(&f, r.resultsAfter(i), r.api.joined, w, &r.names)
 		case core.RoleUser:
-			m.describeUser(&f, w, &names)
+			m.describeUser(&f, r.api.joined, w, &r.names)
 		default:
-			f.FromHost, f.UserWords = true, m.said(w, true)
-			f.Name = names.Next("h", Digest(m.texts()))
+			f.FromHost, f.UserWords = true, m.said(w)
+			f.Name = r.names.next("h", digest(m.texts()))
 		}
-		f.Open = f.Open || len(m.Of(Unknown)) > 0
 		history[i] = f
-		if m.Role == core.RoleUser && !f.IsToolResult && i > 0 && len(m.Of(Results)) > 0 { // the user's words beside the results bind the calls
+		if m.Results && (f.Open || !f.IsToolResult) && i > 0 { // what stays beside results binds the calls
 			history[i-1].Open = true
 		}
 	}
-	return history, names
+	return history
+}
+
+// ends are the messages that have the two ends of a call, by its id.
+type ends struct{ calls, results []int }
+
+func (r *Request) ends() map[string]ends {
+	all := map[string]ends{}
+	for n := range r.messages {
+		for i := range r.messages[n].Parts {
+			p := &r.messages[n].Parts[i]
+			e := all[p.ID]
+			switch p.Kind {
+			case calls:
+				e.calls = append(e.calls, n)
+			case results:
+				e.results = append(e.results, n)
+			default:
+				continue
+			}
+			all[p.ID] = e
+		}
+	}
+	return all
+}
+
+// isWhole reports whether flame knows all parts of message n. If they are elements of the request's list, it
+// also reports whether the next message answers its calls, or the one before made the calls that it answers:
+// both stay or go together.
+func (m *Message) isWhole(n int, all map[string]ends) bool {
+	return !slices.ContainsFunc(m.Parts, func(p Part) bool {
+		e := all[p.ID]
+		switch p.Kind {
+		case unknown:
+			return true
+		case calls, results:
+			return m.Raw == "" && (p.ID == "" || len(e.calls) != 1 || len(e.results) != 1 || e.results[0] != e.calls[0]+1)
+		}
+		return false
+	})
 }
 
 // resultsAfter returns the results of the calls of message i, by their ids.
-func resultsAfter(messages []Message, i int) map[string]*Part {
-	results := map[string]*Part{}
-	if i+1 < len(messages) {
-		for _, p := range messages[i+1].Of(Results) {
-			results[p.ID] = p
+func (r *Request) resultsAfter(i int) map[string]*Part {
+	all := map[string]*Part{}
+	if i+1 < len(r.messages) {
+		for _, p := range r.messages[i+1].of(results) {
+			all[p.ID] = p
 		}
 	}
-	return results
+	return all
 }
 
 // describeAnswer fills in the words, calls and moves of an answer.
-func (m *Message) describeAnswer(f *fold.Message, results map[string]*Part, w *hosts.GatewaySpec, names *MessageNames) {
-	var calls []Call
+func (m *Message) describeAnswer(f *fold.Message, after map[string]*Part, joined bool, w *hosts.GatewaySpec, names *MessageNames) {
+	var made []Call
+	var said, signatures strings.Builder
 	first := ""
-	for _, p := range m.Of(Calls) {
-		call := Call{ID: p.ID, Tool: p.Tool, Input: p.Input}
-		if len(calls) == 0 {
-			first = p.ID
-		}
-		if p.Made {
-			call.ID = ""
-		}
-		if r := results[p.ID]; r != nil {
-			call.Result = &Result{Failed: r.Failed, Tokens: r.Tokens, Said: r.Said}
-		}
-		calls = append(calls, call)
-	}
-	var signatures strings.Builder
 	for i := range m.Parts {
-		signatures.WriteString(m.Parts[i].Signature)
+		p := &m.Parts[i]
+		signatures.WriteString(p.Signature)
+		switch {
+		case p.Kind == words && p.Others: // within the answer
+			f.Open = f.Open || w.UserWords(p.Text, p.System) != "" || p.Shows && !p.System || m.lasts(w, p)
+		case p.Kind == words:
+			said.WriteString(p.Text)
+			f.Text = p.Text
+		case p.Kind == calls:
+			call := Call{ID: p.ID, Tool: p.Tool, Input: p.Input}
+			if len(made) == 0 {
+				first = p.ID
+			}
+			if p.Made {
+				call.ID = ""
+			}
+			if r := after[p.ID]; r != nil {
+				call.Result = &Result{Failed: r.Failed, Tokens: r.Tokens, Said: r.Said}
+			}
+			made = append(made, call)
+		}
 	}
-	f.Text = m.texts()
-	f.Name = names.Answer(len(calls) > 0, first, Digest(f.Text), Digest(signatures.String()))
-	Describe(f, calls, w)
+	if joined {
+		f.Text = said.String()
+	}
+	f.Name = names.answer(len(made) > 0, first, digest(said.String()), digest(signatures.String()))
+	Describe(f, made, w)
+}
+
+// lasts reports whether a text of the host's own stays when the work around it goes.
+func (m *Message) lasts(w *hosts.GatewaySpec, p *Part) bool {
+	return w.KeepsText != nil && w.KeepsText(p.Text)
 }
 
 // describeUser fills in who speaks in a message of role user.
-func (m *Message) describeUser(f *fold.Message, w *hosts.GatewaySpec, names *MessageNames) {
-	said, results, shows := m.said(w, false), m.Of(Results), len(m.Of(Media)) > 0
+func (m *Message) describeUser(f *fold.Message, joined bool, w *hosts.GatewaySpec, names *MessageNames) {
+	said, answers, texts := m.said(w), m.of(results), m.of(words)
+	shows := slices.ContainsFunc(m.Parts, func(p Part) bool { return p.Shows && !p.System })
 	switch {
-	case len(results) > 0:
-		f.Name, f.IsToolResult = names.Call("r", results[0].ID), said == "" && !shows
+	case len(answers) > 0:
+		f.Name, f.IsToolResult = names.call("r", answers[0].ID), said == "" && !shows
 	case said != "":
-		f.Name = names.Next("u", Digest(said))
+		f.Name = names.next("u", digest(said))
 	default:
-		f.Name, f.FromHost = names.Next("u", Digest(m.texts())), !shows
+		kind := "u"
+		if m.Raw == "" && !shows {
+			kind = "h"
+		}
+		f.Name, f.FromHost = names.next(kind, digest(m.texts())), !shows
 	}
-	f.Summary = len(results) == 0 && slices.ContainsFunc(m.Of(Words), func(p *Part) bool { return w.IsSummary(p.Text) })
+	f.Open = f.Open || (f.IsToolResult || f.FromHost) && slices.ContainsFunc(texts, func(p *Part) bool { return m.lasts(w, p) })
+	if !joined {
+		texts = texts[:min(len(texts), 1)]
+	}
+	isSummary := func(p *Part) bool { return !p.System && w.IsSummary(p.Text) }
+	f.Summary = len(answers) == 0 && slices.ContainsFunc(texts, isSummary) || len(m.of(summaries)) > 0
 }
 
 // said returns the user's words in a message.
-func (m *Message) said(w *hosts.GatewaySpec, system bool) string {
+func (m *Message) said(w *hosts.GatewaySpec) string {
 	var all []string
-	for _, p := range m.Of(Words) {
-		if said := w.UserWords(p.Text, system); said != "" {
+	for _, p := range m.of(words) {
+		if said := w.UserWords(p.Text, p.System); said != "" {
 			all = append(all, said)
 		}
 	}
 	return strings.Join(all, "\n")
 }
 
-// texts returns all words of a message, without thoughts.
+// texts returns all words of a message, without thoughts, and the summary of a compaction.
 func (m *Message) texts() string {
 	var all strings.Builder
-	for _, p := range m.Of(Words) {
-		all.WriteString(p.Text)
+	for i := range m.Parts {
+		switch p := &m.Parts[i]; p.Kind {
+		case words:
+			all.WriteString(p.Text)
+		case summaries:
+			all.WriteString(p.Signature)
+		}
 	}
 	return all.String()
 }

@@ -17,14 +17,14 @@ type MessageNames struct {
 	ids    map[string]bool // the names of calls and results so far
 }
 
-// Kept returns the names for the answer to the messages so far.
-func (n MessageNames) Kept() MessageNames {
+// kept returns the names for the answer to the messages so far.
+func (n MessageNames) kept() MessageNames {
 	n.given, n.ids = maps.Clone(n.given), nil
 	return n
 }
 
-// Next returns the name of the next message: kind is one letter, words is the digest of its words.
-func (n *MessageNames) Next(kind, words string) string {
+// next returns the name of the next message: kind is one letter, words is the digest of its words.
+func (n *MessageNames) next(kind, words string) string {
 	name := kind + ":" + words + "@" + n.behind
 	if n.given == nil {
 		n.given = map[string]int{}
@@ -35,11 +35,11 @@ func (n *MessageNames) Next(kind, words string) string {
 	return name
 }
 
-// Call returns the name of the next message, which has a call with this id, or its result.
-func (n *MessageNames) Call(kind, id string) string {
+// call returns the name of the next message, which has a call with this id, or its result.
+func (n *MessageNames) call(kind, id string) string {
 	name := kind + ":" + id
 	if n.ids[name] { // the id occurs twice
-		return n.Next(kind, id)
+		return n.next(kind, id)
 	}
 	if n.ids == nil {
 		n.ids = map[string]bool{}
@@ -48,20 +48,20 @@ func (n *MessageNames) Call(kind, id string) string {
 	return name
 }
 
-// Answer returns the name of the next message, an answer: words and signatures are digests.
-func (n *MessageNames) Answer(calls bool, first, words, signatures string) string {
+// answer returns the name of the next message, an answer: words and signatures are digests.
+func (n *MessageNames) answer(calls bool, first, words, signatures string) string {
 	switch {
 	case calls:
-		return n.Call("c", first)
+		return n.call("c", first)
 	case words != "":
-		return n.Next("t", words)
+		return n.next("t", words)
 	}
-	return n.Next("s", signatures)
+	return n.next("s", signatures)
 }
 
-// Digest returns a short text that is equal for texts that differ only in white space, which a
+// digest returns a short text that is equal for texts that differ only in white space, which a
 // host may remove; empty for a text of white space only.
-func Digest(text string) string {
+func digest(text string) string {
 	d := newDigester()
 	d.add(text)
 	return d.sum()

@@ -81,15 +81,15 @@ func (r *Reader) keep(p []byte) {
 // line reads a line of a stream of events.
 func (r *Reader) line(line []byte) {
 	data, ok := strings.CutPrefix(strings.TrimRight(string(line), "\r"), "data:")
-	if ok && IsValid(data) {
-		r.api.Event(r, gjson.Parse(data))
+	if ok && isValid(data) {
+		r.api.event(r, gjson.Parse(data))
 	}
 }
 
 // Close reads the rest of the answer after its last part.
 func (r *Reader) Close() {
-	if text := string(r.rest); !r.streamed && !r.full && IsValid(text) {
-		r.api.Whole(r, gjson.Parse(text))
+	if text := string(r.rest); !r.streamed && !r.full && isValid(text) {
+		r.api.whole(r, gjson.Parse(text))
 	}
 	r.rest = nil
 }
@@ -100,39 +100,40 @@ func (r *Reader) Name(names MessageNames) string {
 	if !r.hasContent {
 		return ""
 	}
-	return names.Answer(r.calls, r.call, r.words.sum(), r.thoughts.sum())
+	return names.answer(r.calls, r.call, r.words.sum(), r.thoughts.sum())
 }
 
-// Begin notes how the answer begins.
-func (r *Reader) Begin(id, model string, usage gjson.Result) {
-	r.ID, r.Model, r.Usage = strings.Clone(id), strings.Clone(model), UsageOf(usage)
+// begin notes how the answer begins.
+func (r *Reader) begin(answer gjson.Result, id, model, usage string) {
+	r.ID, r.Model, r.Usage = strings.Clone(answer.Get(id).Str), strings.Clone(answer.Get(model).Str), usageOf(answer.Get(usage))
 }
 
-// UsageOf returns a report of usage, or nil if the value is not an object.
-func UsageOf(usage gjson.Result) []byte {
+// usageOf returns a report of usage, or nil if the value is not an object.
+func usageOf(usage gjson.Result) []byte {
 	if !usage.IsObject() {
 		return nil
 	}
 	return []byte(usage.Raw)
 }
 
-// Started notes that there is content.
-func (r *Reader) Started() {
+// fail notes an error of the API.
+func (r *Reader) fail(e gjson.Result) { r.api.failures.note(r, e) }
+
+// started notes that there is content.
+func (r *Reader) started() {
 	if !r.hasContent && r.First != nil {
 		r.First()
 	}
 	r.hasContent = true
 }
 
-// AddCall notes a call.
-func (r *Reader) AddCall(id string) {
-	if !r.calls {
-		r.calls, r.call = true, strings.Clone(id)
+// add notes a part of the answer, or the beginning of one.
+func (r *Reader) add(p *Part) {
+	switch {
+	case p.Kind == calls && !r.calls:
+		r.calls, r.call = true, strings.Clone(p.ID)
+	case p.Kind == words:
+		r.words.add(p.Text)
 	}
+	r.thoughts.add(p.Signature)
 }
-
-// AddWords notes a part of the answer's text.
-func (r *Reader) AddWords(text string) { r.words.add(text) }
-
-// AddThought notes the signature of a thought, or a part of one.
-func (r *Reader) AddThought(signature string) { r.thoughts.add(signature) }

@@ -1,4 +1,4 @@
-package messages_test
+package codec_test
 
 import (
 	"encoding/json"
@@ -13,7 +13,6 @@ import (
 	"flame/core/fold"
 	"flame/hosts/claudecode"
 	"flame/hosts/gateway/codec"
-	"flame/hosts/gateway/messages"
 	"flame/tests/cases"
 )
 
@@ -22,9 +21,9 @@ func in(all ...string) string {
 	return `{"model":"m","messages":[` + strings.Join(all, ",\n ") + `],"max_tokens":5}`
 }
 
-func parse(t *testing.T, body string) (codec.Request, []fold.Message) {
+func parsed(t *testing.T, body string) (*codec.Request, []fold.Message) {
 	t.Helper()
-	r, err := messages.Dialect().Parse("v1/messages", []byte(body))
+	r, err := codec.Messages().Parse("v1/messages", []byte(body))
 	require.NoError(t, err)
 	return r, r.History(claudecode.Host().Gateway.Spec)
 }
@@ -39,7 +38,7 @@ const (
 func TestPicturesCountWhatTheyTakeNotTheirFiles(t *testing.T) {
 	t.Parallel()
 	picture := `{"type":"image","source":{"type":"base64","data":"` + strings.Repeat("a", 1<<20) + `"}}`
-	_, history := parse(t, in(`{"role":"user","content":[`+picture+`]}`, pushes,
+	_, history := parsed(t, in(`{"role":"user","content":[`+picture+`]}`, pushes,
 		`{"role":"user","content":[{"type":"tool_result","tool_use_id":"t1","content":[`+picture+`]}]}`))
 	assert.Less(t, history[0].Tokens, 5000)
 	assert.Less(t, history[2].Tokens, 5000)
@@ -51,7 +50,7 @@ func TestCleared(t *testing.T) {
 		Have  string
 		Edits []string // types, as they are sent
 	}](t, "testdata/cleared.yaml") {
-		r, _ := parse(t, `{"messages":[`+asks+`]`+test.Have+`,"tools":[{"name":"Read"},{"name":"mcp__flame__flame_pop"}]} `)
+		r, _ := parsed(t, `{"messages":[`+asks+`]`+test.Have+`,"tools":[{"name":"Read"},{"name":"mcp__flame__flame_pop"}]} `)
 		var got struct {
 			Context struct {
 				Edits []struct {
@@ -61,7 +60,7 @@ func TestCleared(t *testing.T) {
 			} `json:"context_management"`
 		}
 		allowed := http.Header{"Anthropic-Beta": {"x", "context-management-2025-06-27"}}
-		require.NoError(t, json.Unmarshal(r.(codec.Clearer).Cleared(allowed, claudecode.Host().Gateway.Spec), &got), name)
+		require.NoError(t, json.Unmarshal(r.Cleared(allowed, claudecode.Host().Gateway.Spec), &got), name)
 		var types []string
 		for _, e := range got.Context.Edits {
 			types = append(types, e.Type)
@@ -101,16 +100,16 @@ func TestTheMessagesBeforeAnOpenFrameAreMarked(t *testing.T) {
 		"the host has one": {messages: long(12, env)[:2]},
 	} {
 		body := strings.TrimSuffix(in(test.messages...), "}") + test.more + "}"
-		r, history := parse(t, body)
+		r, history := parsed(t, body)
 		got := string(r.Amended(history, fold.Edits{}))
 		if test.want == "" {
 			assert.Equal(t, body, got, name)
 			continue
 		}
 		require.Contains(t, got, test.want, name)
-		_, again := parse(t, got)
+		_, again := parsed(t, got)
 		assert.Equal(t, history[1].Name, again[1].Name, name)
 	}
-	r, _ := parse(t, in(long(12, env)...))
+	r, _ := parsed(t, in(long(12, env)...))
 	assert.True(t, r.Asks().Hour)
 }
