@@ -70,91 +70,16 @@ func TestToolsEqualTheirGoldenFiles(t *testing.T) {
 	}
 }
 
-// The seeds' tools with the arguments they must have; those with !
-// are required.
-var seeds = map[string]string{
-	"flame_push": "goal!", "flame_pop": "status! summary generateSummary", "flame_status": "",
-	"flame_set_goal": "goal!", "flame_add_artifact": "artifact!", "flame_add_decision": "decision!",
-	"flame_context_info": "", "flame_context_preview": "maxLength", "flame_cache_clear": "sessionID",
-	"flame_summarize": "note", "flame_compaction_info": "", "flame_get_summary": "sessionID",
-	"flame_subagent_config": "enabled minDuration minMessageCount autoCompleteOnIdle idleCompletionDelay " +
-		"addPattern removePattern injectParentContext propagateSummaries",
-	"flame_subagent_stats": "reset showActive", "flame_subagent_complete": "sessionID status summary", "flame_subagent_list": "filter",
-	"flame_plan": "goal! parentSessionID", "flame_plan_children": "children! parentSessionID", "flame_activate": "sessionID!",
-	"flame_invalidate": "reason! sessionID", "flame_tree": "rootID showFull showDetails",
-	"flame_autonomy_config": "level pushThreshold popThreshold suggestInContext enableHeuristic disableHeuristic reset",
-	"flame_should_push":     "potentialGoal recentMessages recentFileChanges errorCount tokenCount",
-	"flame_should_pop":      "successSignals failureSignals noProgressTurns tokenCount contextLimit",
-	"flame_auto_suggest":    "enable clearPending showHistory", "flame_autonomy_stats": "reset", "flame_get_state": "",
-	"flame_frame_details": "frameID!", "flame_search": "query! status limit", "flame_recall": "call frameID entry words offset",
-}
-
 // A schema is the part of a JSON schema that the tests look at.
 type schema struct {
-	Type                 string
-	Properties           map[string]schema
-	Required             []string
-	AdditionalProperties json.RawMessage
-	Enum                 []string
+	Properties map[string]schema
+	Required   []string
+	Enum       []string
 }
 
 func schemaOf(t *testing.T, tool tools.Tool) (s schema) {
 	require.NoError(t, json.Unmarshal(tool.Schema(), &s), tool.Name)
 	return s
-}
-
-func TestToolsHaveTheSeedsArguments(t *testing.T) {
-	t.Parallel()
-	all := tools.All(&project.Project{}, &agents.Agents{})
-	count := 0
-	for _, tool := range all {
-		if tool.Group == "agents" || tool.Group == "lean" {
-			continue // their arguments are those of other documents: TestAgentToolsHaveTheSeedsArguments
-		}
-		count++
-		arguments, known := seeds[tool.Name]
-		require.True(t, known, tool.Name)
-		s := schemaOf(t, tool)
-		assert.NotEqual(t, "", string(s.AdditionalProperties), "%s: the schema is closed", tool.Name)
-		var required []string
-		for _, argument := range strings.Fields(arguments) {
-			name, must := strings.CutSuffix(argument, "!")
-			assert.Contains(t, s.Properties, name, tool.Name)
-			if must {
-				required = append(required, name)
-			}
-		}
-		assert.ElementsMatch(t, required, s.Required, tool.Name)
-		for name := range s.Properties {
-			assert.NotContains(t, []string{"session_id", "agent_id"}, name, "reserved arguments are not declared")
-		}
-	}
-	assert.Equal(t, len(seeds), count)
-	pop, err := tools.Find(all, "flame_pop")
-	require.NoError(t, err)
-	assert.Equal(t, []string{"completed", "failed", "blocked"}, schemaOf(t, pop).Properties["status"].Enum)
-}
-
-func TestAgentToolsHaveTheSeedsArguments(t *testing.T) {
-	t.Parallel()
-	// Seed 004 and spec agents §§4-6.
-	arguments := map[string]string{
-		"spawn_agent": "subagent_type prompt description background inherit_context permission_mode tools model timeout frameID cwd isolation on " +
-			"idempotency_key budget_tokens budget_usd definition",
-		"flame_handoff":      "subagent_id transfer_control timeout on_failure",
-		"flame_converge":     "subagent_ids strategy conflict_resolution output_format tolerance result_schema conflicts",
-		"flame_agent_status": "subagent_id", "flame_agent_result": "subagent_id offset", "flame_agent_cancel": "subagent_id",
-		"flame_agent_wait": "subagent_id timeout", "flame_agent_list": "subagent_id filter",
-	}
-	for _, tool := range tools.All(&project.Project{}, &agents.Agents{}) {
-		if tool.Group != "agents" {
-			continue
-		}
-		require.Contains(t, arguments, tool.Name)
-		assert.ElementsMatch(t, strings.Fields(arguments[tool.Name]), slices.Collect(maps.Keys(schemaOf(t, tool).Properties)), tool.Name)
-		delete(arguments, tool.Name)
-	}
-	assert.Empty(t, arguments)
 }
 
 // The text of a slash command names the argument for each option of its line: a model reads the

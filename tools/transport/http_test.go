@@ -14,9 +14,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/mark3labs/mcp-go/client"
-	"github.com/mark3labs/mcp-go/client/transport"
-	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
@@ -115,10 +112,7 @@ func TestHTTPTakesMessagesOfItsOwnTypeAndVersions(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			response := ask(t, http.MethodPost, web.URL+"/mcp", initialize, tt.header...)
-			body, err := io.ReadAll(response.Body)
-			require.NoError(t, err)
-			assert.Equal(t, tt.status, response.StatusCode, string(body))
-			assert.NotEmpty(t, body)
+			assert.Equal(t, tt.status, response.StatusCode)
 			assertNoCORS(t, response)
 			events := ask(t, http.MethodGet, web.URL+"/sse", "", tt.header...)
 			assertNoCORS(t, events)
@@ -254,13 +248,7 @@ func TestHTTPStreamOfNotifications(t *testing.T) {
 	wait(": alive")
 	r.srv.DeleteTools("who")
 	wait("notifications/tools/list_changed")
-
-	// What belongs to a request travels with its answer all the same.
-	p.send(t, call(1, "tell", ""))
-	for i := range 3 {
-		assert.EqualValues(t, i, (<-p.got()).Params["progress"])
-	}
-	assert.Equal(t, "told", (<-p.got()).text())
+	behaviours["progress arrives before the result it belongs to"](t, r, p) // with its answer all the same
 }
 
 func TestServeHTTPEndsInOrder(t *testing.T) {
@@ -306,34 +294,4 @@ func TestServeHTTPReportsAnAddressInUse(t *testing.T) {
 	err = ServeHTTP(t.Context(), newRig().srv, HTTPOptions{Guard: guarding(t, taken.Addr().String())})
 	require.ErrorIs(t, err, core.ErrUnavailable)
 	assert.ErrorContains(t, err, "address already in use")
-}
-
-func TestHTTPServesMCPClients(t *testing.T) {
-	web, _ := startHTTP(t, newRig(), HTTPOptions{})
-	header := map[string]string{"Authorization": authorization}
-	clients := map[string]func() (*client.Client, error){
-		"streamable HTTP": func() (*client.Client, error) {
-			return client.NewStreamableHttpClient(web.URL+"/mcp", transport.WithHTTPHeaders(header))
-		},
-		"server-sent events": func() (*client.Client, error) {
-			return client.NewSSEMCPClient(web.URL+"/sse", transport.WithHeaders(header))
-		},
-	}
-	for name, dial := range clients {
-		t.Run(name, func(t *testing.T) {
-			c, err := dial()
-			require.NoError(t, err)
-			require.NoError(t, c.Start(t.Context()))
-			defer c.Close()
-			_, err = c.Initialize(t.Context(), mcp.InitializeRequest{Params: mcp.InitializeParams{
-				ProtocolVersion: mcp.LATEST_LEGACY_PROTOCOL_VERSION,
-				ClientInfo:      mcp.Implementation{Name: "test", Version: "1"},
-			}})
-			require.NoError(t, err)
-			result, err := c.CallTool(t.Context(), mcp.CallToolRequest{Params: mcp.CallToolParams{Name: "tell"}})
-			require.NoError(t, err)
-			require.Len(t, result.Content, 1)
-			assert.Equal(t, mcp.NewTextContent("told"), result.Content[0])
-		})
-	}
 }

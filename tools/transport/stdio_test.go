@@ -126,128 +126,104 @@ func TestStdioAnswersAllAfterTheInputEnds(t *testing.T) {
 		ids = append(ids, answer.ID)
 	}
 	assert.ElementsMatch(t, []any{1., 2., 4.}, ids)
-	err = <-p.ended
+	p.ends(t)
+}
+
+// ends waits for the end of the server, which is a good one, and tells how long that takes.
+func (p *stdioPeer) ends(t *testing.T) time.Duration {
+	begun := time.Now()
+	err := <-p.ended
 	p.ended <- err // for the cleanup
 	assert.NoError(t, err)
+	return time.Since(begun)
 }
 
 func TestStdioEndsSoonAfterTheSignal(t *testing.T) {
-	t.Run("what ends in time is answered", func(t *testing.T) {
-		synctest.Test(t, func(t *testing.T) {
-			ctx, stop := context.WithCancel(t.Context())
-			r := newRig()
-			p := startStdio(ctx, t, r)
-			p.send(t, call(1, "hold", ""))
-			<-r.holding
-			stop()
-			synctest.Wait()
-			close(r.release)
-			assert.Equal(t, "released", (<-p.got()).text())
-			err := <-p.ended
-			p.ended <- err
-			assert.NoError(t, err)
+	for name, inTime := range map[string]bool{"what ends in time is answered": true, "what does not is cancelled": false} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				ctx, stop := context.WithCancel(t.Context())
+				r := newRig()
+				p := startStdio(ctx, t, r)
+				p.send(t, call(1, "hold", ""))
+				<-r.holding
+				stop()
+				if inTime {
+					synctest.Wait()
+					close(r.release)
+					assert.Equal(t, "released", (<-p.got()).text())
+					assert.Zero(t, p.ends(t))
+				} else {
+					assert.Equal(t, grace, p.ends(t))
+				}
+			})
 		})
-	})
-	t.Run("what does not is cancelled", func(t *testing.T) {
-		synctest.Test(t, func(t *testing.T) {
-			ctx, stop := context.WithCancel(t.Context())
-			r := newRig()
-			p := startStdio(ctx, t, r)
-			p.send(t, call(1, "hold", ""))
-			<-r.holding
-			begun := time.Now()
-			stop()
-			err := <-p.ended
-			p.ended <- err
-			assert.NoError(t, err)
-			assert.Equal(t, grace, time.Since(begun))
-		})
-	})
+	}
 }
 
 func TestStdioEndsSoonAfterTheInput(t *testing.T) {
-	// ended closes the input and tells how long the server goes on.
-	ended := func(t *testing.T, p *stdioPeer) time.Duration {
-		begun := time.Now()
-		require.NoError(t, p.in.Close())
-		err := <-p.ended
-		p.ended <- err
-		assert.NoError(t, err)
-		return time.Since(begun)
+	// working is a server with so many calls that wait.
+	working := func(t *testing.T, calls int) (*rig, *stdioPeer) {
+		r := newRig()
+		p := startStdio(t.Context(), t, r)
+		for id := range calls {
+			p.send(t, call(id, "hold", ""))
+			<-r.holding
+		}
+		return r, p
 	}
-	t.Run("at once when all is answered", func(t *testing.T) {
-		synctest.Test(t, func(t *testing.T) {
-			p := startStdio(t.Context(), t, newRig())
-			assert.Zero(t, ended(t, p))
-		})
-	})
-	t.Run("in time though a call takes longer", func(t *testing.T) {
-		synctest.Test(t, func(t *testing.T) {
-			r := newRig()
-			p := startStdio(t.Context(), t, r)
-			p.send(t, call(1, "hold", ""))
-			<-r.holding
-			assert.Equal(t, lastAnswer, ended(t, p))
-		})
-	})
-	t.Run("in time though calls tell how far they are", func(t *testing.T) {
-		synctest.Test(t, func(t *testing.T) {
-			r := newRig()
-			p := startStdio(t.Context(), t, r)
-			p.send(t, call(1, "hold", ""))
-			<-r.holding
+	for name, test := range map[string]func(t *testing.T){
+		"at once when all is answered": func(t *testing.T) {
+			_, p := working(t, 0)
+			require.NoError(t, p.in.Close())
+			assert.Zero(t, p.ends(t))
+		},
+		"in time though calls take longer and tell how far they are": func(t *testing.T) {
+			r, p := working(t, 1)
 			go func() {
 				for range 3 {
 					r.srv.SendNotificationToAllClients("notifications/message", map[string]any{"data": "still at it"})
 					time.Sleep(lastAnswer / 4)
 				}
 			}()
-			assert.Equal(t, lastAnswer, ended(t, p))
+			require.NoError(t, p.in.Close())
+			assert.Equal(t, lastAnswer, p.ends(t))
 			for range 3 {
 				assert.Equal(t, "still at it", (<-p.got()).Params["data"])
 			}
-		})
-	})
-	t.Run("later while answers come", func(t *testing.T) {
-		synctest.Test(t, func(t *testing.T) {
-			r := newRig()
-			p := startStdio(t.Context(), t, r)
-			for id := range 3 {
-				p.send(t, call(id, "hold", ""))
-				<-r.holding
-			}
+		},
+		"later while answers come": func(t *testing.T) {
+			r, p := working(t, 3)
 			go func() {
 				for range 2 {
 					time.Sleep(lastAnswer - time.Millisecond)
 					r.release <- struct{}{}
 				}
 			}()
-			assert.Equal(t, 3*lastAnswer-2*time.Millisecond, ended(t, p))
+			require.NoError(t, p.in.Close())
+			assert.Equal(t, 3*lastAnswer-2*time.Millisecond, p.ends(t))
 			for range 2 {
 				assert.Equal(t, "released", (<-p.got()).text())
 			}
-		})
-	})
-	t.Run("in time though nobody reads the answers", func(t *testing.T) {
-		synctest.Test(t, func(t *testing.T) {
+		},
+		"in time though nobody reads the answers": func(t *testing.T) {
 			in, toServer := io.Pipe()
 			fromServer, out := io.Pipe()
 			r := newRig()
-			served := make(chan error, 1)
-			go func() { served <- ServeStdio(t.Context(), r.srv, writing, HiddenTool{}, in, out, nil) }()
+			p := &stdioPeer{in: toServer, ended: make(chan error, 1)}
+			go func() { p.ended <- ServeStdio(t.Context(), r.srv, writing, HiddenTool{}, in, out, nil) }()
 			for _, line := range []string{initialize, call(1, "note", "one"), call(2, "note", "two")} {
-				_, err := io.WriteString(toServer, line+"\n")
-				require.NoError(t, err)
+				p.send(t, line)
 			}
 			synctest.Wait()
-			begun := time.Now()
-			require.NoError(t, toServer.Close())
-			assert.NoError(t, <-served)
-			assert.Equal(t, lastAnswer, time.Since(begun))
+			require.NoError(t, p.in.Close())
+			assert.Equal(t, lastAnswer, p.ends(t))
 			assert.Equal(t, []string{"one", "two"}, r.noted())
 			require.NoError(t, fromServer.Close()) // lets the writer go that stayed behind
-		})
-	})
+		},
+	} {
+		t.Run(name, func(t *testing.T) { synctest.Test(t, test) })
+	}
 }
 
 // A client whose process is gone does not close the input if another process has inherited its end.
@@ -263,12 +239,8 @@ func TestStdioEndsWithAClientThatGivesNoSignOfLife(t *testing.T) {
 			p.send(t, call(1, "note", ""))
 			assert.Equal(t, "noted", (<-p.got()).text())
 		}
-		begun := time.Now()
-		r.checks <- begun
-		err := <-p.ended
-		p.ended <- err
-		assert.NoError(t, err)
-		assert.Equal(t, signOfLife, time.Since(begun))
+		r.checks <- time.Now()
+		assert.Equal(t, signOfLife, p.ends(t))
 	})
 }
 
