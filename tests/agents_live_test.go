@@ -19,6 +19,7 @@ import (
 
 	"flame/core/op"
 	"flame/tests/model"
+	"flame/tests/processes"
 )
 
 // spawnRule lets Claude Code start flame's agents without a question.
@@ -247,9 +248,7 @@ func (u *user) tracked(client string) string {
 }
 
 // leavesNothing fails if a process is left that works for an agent of the user's.
-func (u *user) leavesNothing() {
-	leavesNothing(u.t, u.home)
-}
+func (u *user) leavesNothing() { leavesNothing(u.t, u.home) }
 
 // leavesNothing fails if a process is left that works for an agent of whose home this is.
 func leavesNothing(t *testing.T, home string) {
@@ -373,12 +372,12 @@ func TestAgentsOutliveTheirServerAndNotTheirHost(t *testing.T) {
 
 // killServer kills the MCP server that a client started.
 func (u *user) killServer(client int) {
-	out, err := exec.Command("pgrep", "-P", fmt.Sprint(client), "-f", "flame serve").Output()
-	require.NoError(u.t, err, "the client has no server")
-	for pid := range strings.FieldsSeq(string(out)) {
-		n, err := strconv.Atoi(pid)
-		require.NoError(u.t, err)
-		require.NoError(u.t, syscall.Kill(n, syscall.SIGKILL))
+	servers := slices.DeleteFunc(processes.All(u.t), func(pid int) bool {
+		return processes.Parent(pid) != client || !strings.Contains(processes.Command(pid), "flame serve")
+	})
+	require.NotEmpty(u.t, servers, "the client has no server")
+	for _, pid := range servers {
+		require.NoError(u.t, syscall.Kill(pid, syscall.SIGKILL))
 	}
 }
 

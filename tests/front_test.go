@@ -12,7 +12,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"strconv"
 	"strings"
 	"syscall"
@@ -21,6 +20,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"flame/tests/processes"
 )
 
 // A fronted is a user with a program called claude on PATH, a script, and a model that records its
@@ -136,16 +137,11 @@ func (f *fronted) private(base string) {
 		return nil
 	}))
 	assert.Equal(f.t, 2, files)
-	lines, err := filepath.Glob("/proc/[0-9]*/cmdline")
-	require.NoError(f.t, err)
 	ours := 0
-	for _, path := range lines {
-		raw, err := os.ReadFile(path)
-		if err != nil {
-			continue // it has ended
-		}
-		assert.NotContains(f.t, string(raw), secret)
-		if bytes.Contains(raw, []byte(filepath.Base(folders[0]))) {
+	for _, pid := range processes.All(f.t) {
+		line := processes.Command(pid)
+		assert.NotContains(f.t, line, secret)
+		if strings.Contains(line, filepath.Base(folders[0])) {
 			ours++
 		}
 	}
@@ -179,15 +175,9 @@ func get(t *testing.T, url string) string {
 // gatewayOf returns the process of the gateway that a process started.
 func gatewayOf(t *testing.T, flame int) (pid int) {
 	require.Eventually(t, func() bool {
-		lines, err := filepath.Glob("/proc/[0-9]*/cmdline")
-		require.NoError(t, err)
-		for _, path := range lines {
-			line, _ := os.ReadFile(path)
-			stat, _ := os.ReadFile(filepath.Join(filepath.Dir(path), "stat"))
-			parent := regexp.MustCompile(`\) [A-Y] (\d+) `).FindSubmatch(stat)
-			if bytes.Contains(line, []byte("gateway\x00--inherited")) && parent != nil && string(parent[1]) == strconv.Itoa(flame) {
-				pid, err = strconv.Atoi(filepath.Base(filepath.Dir(path)))
-				return err == nil
+		for _, pid = range processes.All(t) {
+			if strings.Contains(processes.Command(pid), "gateway --inherited") && processes.Parent(pid) == flame && processes.Runs(pid) {
+				return true
 			}
 		}
 		return false

@@ -2,7 +2,7 @@
 // labelled moments of sessions (core/testdata/judgement/README.md), and, with --pairs, which
 // answers contradict each other (core/testdata/judgement/PAIRS.md).
 //
-//	go run ./tests/judgement [--pairs] [--json] [FILE]
+//	go run ./tests/judgement [--pairs] [FILE]
 //
 // Without FILE it uses the labelled data of the project, and of moments reports on the half that was
 // not used for tuning: that of the ids whose last digit is odd. A case with different labels from a second
@@ -12,48 +12,28 @@ package main
 import (
 	"errors"
 	"flag"
-	"fmt"
-	"io"
 	"os"
 	"path/filepath"
+
+	"github.com/samber/lo"
 )
 
 func main() {
-	err := run(os.Args[1:], os.Stdout, os.Stderr)
-	switch {
-	case errors.Is(err, flag.ErrHelp):
-	case err != nil:
-		fmt.Fprintln(os.Stderr, "judgement:", err)
-		os.Exit(1)
-	}
-}
-
-func run(args []string, stdout, stderr io.Writer) error {
-	flags := flag.NewFlagSet("judgement", flag.ContinueOnError)
-	flags.SetOutput(stderr)
-	asJSON := flags.Bool("json", false, "print one JSON document instead of a table")
-	tuned := flags.Bool("tuned", false, "without FILE: report on the half that was tuned on")
-	ofPairs := flags.Bool("pairs", false, "measure how answers are compared, instead of when a frame is pushed and popped")
-	if err := flags.Parse(args); err != nil {
-		return err
-	}
-	if flags.NArg() > 1 {
-		return fmt.Errorf("unexpected argument %q: give one FILE at most", flags.Arg(1))
-	}
+	tuned := flag.Bool("tuned", false, "without FILE: report on the half that was tuned on")
+	ofPairs := flag.Bool("pairs", false, "measure how answers are compared, instead of when a frame is pushed and popped")
+	flag.Parse()
+	lo.Must0(flag.NArg() <= 1, "give one FILE at most")
 	measured, name := turns, "turns.jsonl"
 	if *ofPairs {
 		measured, name = pairs, "pairs.jsonl"
 	}
-	file, err := open(flags.Arg(0), name)
-	if err != nil {
-		return err
-	}
+	file := lo.Must(open(flag.Arg(0), name))
 	defer file.Close()
 	which := half(*tuned)
-	if flags.NArg() > 0 || *ofPairs {
+	if flag.NArg() > 0 || *ofPairs {
 		which = whole
 	}
-	return measured(file, which, *asJSON, stdout)
+	lo.Must0(measured(file, which, os.Stdout))
 }
 
 // open opens the file that the user gave, or else one of the project's labelled data.

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -114,34 +113,33 @@ func words(text string) []string {
 
 // figures count the findings of the pairs with contradictions and of those without.
 type figures struct {
-	Contradictory map[finding]int `json:"contradictory"`
-	Harmless      map[finding]int `json:"harmless"`
+	pairs                   int
+	contradictory, harmless map[finding]int
 }
 
-// pairs compares the answers of the pairs, and prints what was found.
-func pairs(in io.Reader, which part, asJSON bool, out io.Writer) error {
+// compared compares the answers of the pairs.
+func compared(in io.Reader, which part) (figures, error) {
 	cases, err := readPairs(in, which)
+	f := figures{len(cases), map[finding]int{}, map[finding]int{}}
+	for _, p := range cases {
+		finding, failed := p.compare()
+		err = errors.Join(err, failed)
+		lo.Ternary(p.contradictory(), f.contradictory, f.harmless)[finding]++
+	}
+	return f, err
+}
+
+// pairs prints what comparing the pairs found.
+func pairs(in io.Reader, which part, out io.Writer) error {
+	f, err := compared(in, which)
 	if err != nil {
 		return err
 	}
-	f := figures{map[finding]int{}, map[finding]int{}}
-	for _, p := range cases {
-		finding, err := p.compare()
-		if err != nil {
-			return err
-		}
-		lo.Ternary(p.contradictory(), f.Contradictory, f.Harmless)[finding]++
-	}
-	if asJSON {
-		encoder := json.NewEncoder(out)
-		encoder.SetIndent("", "  ")
-		return encoder.Encode(map[string]figures{"pairs": f})
-	}
-	fmt.Fprintf(out, "%d pairs. A difference that is reported as agreement is a fault, and so is another conflict.\n\n", len(cases))
+	fmt.Fprintf(out, "%d pairs. A difference that is reported as agreement is a fault, and so is another conflict.\n\n", f.pairs)
 	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(table, "finding\tcontradict each other\tdo not")
 	for _, finding := range []finding{found, mistaken, shown, agreement} {
-		fmt.Fprintf(table, "%s\t%d\t%d\n", finding, f.Contradictory[finding], f.Harmless[finding])
+		fmt.Fprintf(table, "%s\t%d\t%d\n", finding, f.contradictory[finding], f.harmless[finding])
 	}
 	return table.Flush()
 }

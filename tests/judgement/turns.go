@@ -248,7 +248,7 @@ func measure(s strategy, cases []turn) score {
 }
 
 // turns measures all strategies on the part of the cases, and prints the scores.
-func turns(in io.Reader, which part, asJSON bool, out io.Writer) error {
+func turns(in io.Reader, which part, out io.Writer) error {
 	cases, err := readTurns(in, which)
 	if err != nil {
 		return err
@@ -257,33 +257,7 @@ func turns(in io.Reader, which part, asJSON bool, out io.Writer) error {
 	for _, s := range strategies {
 		scores = append(scores, measure(s, cases))
 	}
-	if asJSON {
-		return writeJSON(out, scores)
-	}
 	return writeTable(out, scores, len(cases))
-}
-
-// writeJSON prints one document, with shares from 0 to 1.
-func writeJSON(out io.Writer, scores []score) error {
-	type rates struct {
-		Precision float64 `json:"precision"`
-		Recall    float64 `json:"recall"`
-	}
-	type result struct {
-		Push                rates `json:"push"`
-		Pop                 rates `json:"pop"`
-		UnfinishedCompleted int   `json:"unfinishedCompleted"`
-	}
-	document := struct {
-		Strategies map[string]result `json:"strategies"`
-	}{map[string]result{}}
-	of := func(c count) rates { return rates{c.precision(), c.recall()} }
-	for _, s := range scores {
-		document.Strategies[s.strategy] = result{of(s.kinds[push]), of(s.pop()), s.unfinished}
-	}
-	encoder := json.NewEncoder(out)
-	encoder.SetIndent("", "  ")
-	return encoder.Encode(document)
 }
 
 // writeTable prints the figures of each strategy, and the default's wrong cases.
