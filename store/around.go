@@ -37,10 +37,7 @@ var around = later(func() string {
 
 // toldTable has the columns of a frame that contexts show, without its parent and its
 // session: these are the same for most of the frames, and fill looks them up once.
-var toldTable = table[core.Frame]{frameTable.name, frameTable.key, frameTable.some([]string{
-	"key", "machine", "status", "created_at", "updated_at", "archived_at",
-	"goal", "success_criteria", "artifacts", "decisions", "summary", "log_path",
-})}
+var toldTable = frameTable.of(told)
 
 // The parts of around.
 const (
@@ -182,11 +179,7 @@ func startOfSummary(columns string) string {
 
 // outcomeTable has the columns of a frame that a composed summary shows, and those by which
 // it ranks frames; like toldTable, without parent and session.
-var outcomeTable = table[core.Frame]{frameTable.name, frameTable.key, frameTable.some([]string{
-	"key", "machine", "status", "created_at", "started_at", "ended_at", "updated_at", "archived_at",
-	"goal", "success_criteria", "artifacts", "decisions", "summary", "log_path",
-	"tokens_in", "tokens_out", "cache_read", "cache_written", "cost_usd", "tool_calls", "unpriced",
-})}
+var outcomeTable = frameTable.of(told | ranked)
 
 func (t *tx) Outcomes(of project.OutcomeQuery) (summaries.EndedByParent, error) {
 	query, args := beneath(), []any{clean(of.All), of.Each, 1 + of.Limit}

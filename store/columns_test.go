@@ -2,9 +2,6 @@ package store
 
 import (
 	"context"
-	"encoding/json"
-	"fmt"
-	"reflect"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -13,38 +10,8 @@ import (
 	"flame/core"
 	"flame/project"
 	"flame/store/disk"
+	"flame/tests/cases"
 )
-
-// fill gives every field within v a value that no other has.
-func fill(v reflect.Value, n *int) {
-	*n++
-	switch v.Kind() {
-	case reflect.Struct:
-		for i := range v.NumField() {
-			fill(v.Field(i), n)
-		}
-	case reflect.String:
-		v.SetString(fmt.Sprint("text ", *n))
-	case reflect.Int, reflect.Int64:
-		v.SetInt(int64(*n))
-	case reflect.Float64:
-		v.SetFloat(float64(*n) + 0.5)
-	case reflect.Bool:
-		v.SetBool(*n%2 == 0)
-	case reflect.Pointer:
-		v.Set(reflect.New(v.Type().Elem()))
-		fill(v.Elem(), n)
-	case reflect.Slice:
-		if v.Type() == reflect.TypeFor[json.RawMessage]() {
-			v.SetBytes(fmt.Appendf(nil, `{"n":%d}`, *n))
-			return
-		}
-		v.Set(reflect.MakeSlice(v.Type(), 1, 1))
-		fill(v.Index(0), n)
-	default:
-		panic(v.Kind())
-	}
-}
 
 // Two columns that are swapped show here, even where their types are the same.
 func TestSavedValuesAreRead(t *testing.T) {
@@ -56,7 +23,7 @@ func TestSavedValuesAreRead(t *testing.T) {
 	var event core.Event
 	var deadline project.Deadline
 	for _, v := range []any{&frame, &session, &event, &deadline} {
-		fill(reflect.ValueOf(v).Elem(), &n)
+		cases.Fill(v, &n)
 	}
 	frame.Status = core.Failed
 	err := kept.Update(context.Background(), func(tx project.Tx) (err error) {

@@ -13,24 +13,24 @@ import (
 
 // eventTable keeps events.
 var eventTable = table[core.Event]{"events", "seq", []column[core.Event]{
-	{"seq", func(e *core.Event) any { return &e.Seq }},
-	{"v", func(e *core.Event) any { return &e.V }},
-	{"ts", func(e *core.Event) any { return &e.TS }},
-	{"event", func(e *core.Event) any { return &e.Event }},
-	{"session", func(e *core.Event) any { return id{&e.Session} }},
-	{"parent_session", func(e *core.Event) any { return id{&e.ParentSession} }},
-	{"frame", func(e *core.Event) any { return id{&e.Frame} }},
-	{"subagent", func(e *core.Event) any { return id{&e.SubagentID} }},
-	{"depth", func(e *core.Event) any { return &e.Depth }},
-	{"host", func(e *core.Event) any { return &e.Host }},
-	{"data", func(e *core.Event) any { return &e.Data }},
+	{name: "seq", field: func(e *core.Event) any { return &e.Seq }},
+	{name: "frame", field: func(e *core.Event) any { return id{&e.Frame} }},
+	{name: "v", field: func(e *core.Event) any { return &e.V }},
+	{name: "ts", field: func(e *core.Event) any { return &e.TS }},
+	{name: "event", field: func(e *core.Event) any { return &e.Event }},
+	{name: "session", field: func(e *core.Event) any { return id{&e.Session} }},
+	{name: "parent_session", field: func(e *core.Event) any { return id{&e.ParentSession} }},
+	{name: "subagent", field: func(e *core.Event) any { return id{&e.SubagentID} }},
+	{name: "depth", field: func(e *core.Event) any { return &e.Depth }},
+	{name: "host", field: func(e *core.Event) any { return &e.Host }},
+	{name: "data", field: func(e *core.Event) any { return &e.Data }},
 }}
 
 // SQL to read and append events. SQLite assigns seq. The last argument of appendAbout is a
-// list of keys of frames.
+// list of keys of frames, for events about these.
 var (
 	eventColumns = later(func() string { return eventTable.read("e") })
-	newEvent     = table[core.Event]{columns: slices.Concat(eventTable.some([]string{"frame"}), eventTable.but("seq", "frame"))}
+	newEvent     = table[core.Event]{columns: eventTable.columns[1:]}
 	appended     = later(func() string { return "INTO events (" + newEvent.each(itself) + ") " })
 	appendAbout  = later(func() string {
 		return "INSERT " + appended() + "SELECT coalesce(?, v.value), " + placeholders(len(newEvent.columns)-1) + " FROM json_each(?) v"

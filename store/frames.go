@@ -13,38 +13,38 @@ import (
 
 // frameTable keeps frames.
 var frameTable = table[core.Frame]{"frames", "key", append([]column[core.Frame]{
-	{"key", func(f *core.Frame) any { return id{&f.ID} }},
-	{"parent", func(f *core.Frame) any { return id{&f.Parent} }},
-	{"session", func(f *core.Frame) any { return id{&f.Session} }},
-	{"status", func(f *core.Frame) any { return &f.Status }},
-	{"created_at", func(f *core.Frame) any { return &f.CreatedAt }},
-	{"started_at", func(f *core.Frame) any { return &f.StartedAt }},
-	{"ended_at", func(f *core.Frame) any { return &f.EndedAt }},
-	{"updated_at", func(f *core.Frame) any { return &f.UpdatedAt }},
-	{"archived_at", func(f *core.Frame) any { return &f.ArchivedAt }},
-	{"invalidated_at", func(f *core.Frame) any { return &f.InvalidatedAt }},
-	{"invalidation_reason", func(f *core.Frame) any { return &f.InvalidationReason }},
-	{"goal_is_default", func(f *core.Frame) any { return &f.GoalIsDefault }},
-	{"confidence", func(f *core.Frame) any { return &f.Confidence }},
-	{"log_path", func(f *core.Frame) any { return &f.LogPath }},
-	{"machine", func(f *core.Frame) any { return &f.Machine }},
-	{"planned_children", func(f *core.Frame) any { return &f.PlannedChildren }},
-	{"goal", func(f *core.Frame) any { return &f.Goal }},
-	{"success_criteria", func(f *core.Frame) any { return &f.SuccessCriteria }},
-	{"artifacts", func(f *core.Frame) any { return &f.Artifacts }},
-	{"decisions", func(f *core.Frame) any { return &f.Decisions }},
-	{"summary", func(f *core.Frame) any { return &f.Summary }},
-	{"results", func(f *core.Frame) any { return &f.Results }},
-}, part(usageColumns, func(f *core.Frame) *core.Usage { return &f.Usage })...)}
+	{name: "key", field: func(f *core.Frame) any { return id{&f.ID} }, use: told},
+	{name: "parent", field: func(f *core.Frame) any { return id{&f.Parent} }},
+	{name: "session", field: func(f *core.Frame) any { return id{&f.Session} }},
+	{name: "status", field: func(f *core.Frame) any { return &f.Status }, use: told | cascaded},
+	{name: "created_at", field: func(f *core.Frame) any { return &f.CreatedAt }, use: told},
+	{name: "started_at", field: func(f *core.Frame) any { return &f.StartedAt }, use: ranked},
+	{name: "ended_at", field: func(f *core.Frame) any { return &f.EndedAt }, use: ranked | cascaded},
+	{name: "updated_at", field: func(f *core.Frame) any { return &f.UpdatedAt }, use: told | cascaded},
+	{name: "archived_at", field: func(f *core.Frame) any { return &f.ArchivedAt }, use: told},
+	{name: "invalidated_at", field: func(f *core.Frame) any { return &f.InvalidatedAt }, use: cascaded},
+	{name: "invalidation_reason", field: func(f *core.Frame) any { return &f.InvalidationReason }, use: cascaded},
+	{name: "goal_is_default", field: func(f *core.Frame) any { return &f.GoalIsDefault }},
+	{name: "confidence", field: func(f *core.Frame) any { return &f.Confidence }},
+	{name: "log_path", field: func(f *core.Frame) any { return &f.LogPath }, use: told},
+	{name: "machine", field: func(f *core.Frame) any { return &f.Machine }, use: told},
+	{name: "planned_children", field: func(f *core.Frame) any { return &f.PlannedChildren }, use: long},
+	{name: "goal", field: func(f *core.Frame) any { return &f.Goal }, use: told | searched},
+	{name: "success_criteria", field: func(f *core.Frame) any { return &f.SuccessCriteria }, use: told | searched | long},
+	{name: "artifacts", field: func(f *core.Frame) any { return &f.Artifacts }, use: told | long},
+	{name: "decisions", field: func(f *core.Frame) any { return &f.Decisions }, use: told | searched | long},
+	{name: "summary", field: func(f *core.Frame) any { return &f.Summary }, use: told | searched | long},
+	{name: "results", field: func(f *core.Frame) any { return &f.Results }, use: searched | long},
+}, part(usageColumns, ranked, func(f *core.Frame) *core.Usage { return &f.Usage })...)}
 
 var usageColumns = []column[core.Usage]{
-	{"tokens_in", func(u *core.Usage) any { return &u.TokensIn }},
-	{"tokens_out", func(u *core.Usage) any { return &u.TokensOut }},
-	{"cache_read", func(u *core.Usage) any { return &u.CacheRead }},
-	{"cache_written", func(u *core.Usage) any { return &u.CacheWritten }},
-	{"cost_usd", func(u *core.Usage) any { return &u.CostUSD }},
-	{"tool_calls", func(u *core.Usage) any { return &u.ToolCalls }},
-	{"unpriced", func(u *core.Usage) any { return &u.Unpriced }},
+	{name: "tokens_in", field: func(u *core.Usage) any { return &u.TokensIn }},
+	{name: "tokens_out", field: func(u *core.Usage) any { return &u.TokensOut }},
+	{name: "cache_read", field: func(u *core.Usage) any { return &u.CacheRead }},
+	{name: "cache_written", field: func(u *core.Usage) any { return &u.CacheWritten }},
+	{name: "cost_usd", field: func(u *core.Usage) any { return &u.CostUSD }},
+	{name: "tool_calls", field: func(u *core.Usage) any { return &u.ToolCalls }},
+	{name: "unpriced", field: func(u *core.Usage) any { return &u.Unpriced }},
 }
 
 // frameColumns are the columns of the frame f for scanFrame.
@@ -134,7 +134,7 @@ func (t *tx) SaveFrame(f core.Frame) error {
 	if err != nil {
 		return err
 	}
-	if err := t.sql.indexWords(f.ID, key == 0, frameTable.pick(values, wordColumns...)); err != nil {
+	if err := t.sql.indexWords(&f, key == 0); err != nil {
 		return err
 	}
 	if err := t.sql.raiseRevision(); err != nil {
@@ -145,18 +145,17 @@ func (t *tx) SaveFrame(f core.Frame) error {
 	return err
 }
 
-// wordColumns are the columns of a frame that are searched.
-var wordColumns = []string{"goal", "success_criteria", "summary", "results", "decisions"}
+// wordTable has the columns of a frame that are searched.
+var wordTable = frameTable.of(searched)
 
 // SQL that compares and updates the word index of a frame about to be saved.
 var (
 	sameWords = later(func() string {
-		return "SELECT (" + frameTable.each(itself, wordColumns...) + ") IS (" + placeholders(len(wordColumns)) +
-			") FROM frames WHERE key = ?"
+		return "SELECT (" + wordTable.each(itself) + ") IS (" + placeholders(len(wordTable.columns)) + ") FROM frames WHERE key = ?"
 	})
 	learnWords = later(func() string {
-		return "INSERT INTO frames_text (" + frameTable.each(itself, wordColumns...) + ", rowid) VALUES (" +
-			frameTable.each(func(column string) string { return wordsOf(column, "?") }, wordColumns...) + ", ?)"
+		return "INSERT INTO frames_text (" + wordTable.each(itself) + ", rowid) VALUES (" +
+			wordTable.each(func(column string) string { return wordsOf(column, "?") }) + ", ?)"
 	})
 )
 
@@ -171,14 +170,18 @@ func wordsOf(column, value string) string {
 	return value
 }
 
-// indexWords updates the word index of a frame from its present row to words, those of the
-// new row. isNew says that there is no row, because the id is new.
-func (s *statements) indexWords(frame string, isNew bool, words []any) error {
-	key, err := s.key(frame)
+// indexWords updates the word index of a frame about to be saved. isNew says that there is no row,
+// because the id is new.
+func (s *statements) indexWords(f *core.Frame, isNew bool) error {
+	key, err := s.key(f.ID)
 	if err != nil {
 		return err
 	}
-	args := append(words, key)
+	args, err := wordTable.values(s, f)
+	if err != nil {
+		return err
+	}
+	args = append(args, key)
 	var same, known bool
 	if !isNew {
 		known, err = s.get([]any{&same}, sameWords(), args...)

@@ -6,16 +6,15 @@ import (
 	"flame/store/disk"
 )
 
-// changedByCascade are the columns of a frame that change when it is invalidated with a frame
-// above it.
-var changedByCascade = []string{"status", "ended_at", "updated_at", "invalidated_at", "invalidation_reason"}
+// cascadeTable has the columns of a frame that change when it is invalidated with a frame above it.
+var cascadeTable = frameTable.of(cascaded)
 
 // SQL that finds the frames below one, which is among them, and that invalidates frames, whose
 // keys are a JSON list.
 const statusesUnder = "SELECT f.key, coalesce(f.parent, 0), f.status FROM (" + under + ") d CROSS JOIN frames f ON f.key = d.key ORDER BY f.created_at, f.key"
 
 var invalidateAll = later(func() string {
-	return "UPDATE frames SET " + frameTable.each(func(column string) string { return column + " = ?" }, changedByCascade...) +
+	return "UPDATE frames SET " + cascadeTable.each(func(column string) string { return column + " = ?" }) +
 		", " + stamp.name + " = " + stamp.value + " WHERE key IN (SELECT value FROM json_each(?))"
 })
 
@@ -29,7 +28,7 @@ func (t *tx) InvalidateBelow(top string, c core.Cascade, e core.Event) (below pr
 	clear(t.frames)
 	f := core.Frame{Status: core.Planned}
 	c.Invalidate(&f)
-	values, err := frameTable.values(t.sql, &f, changedByCascade...)
+	values, err := cascadeTable.values(t.sql, &f)
 	if err != nil {
 		return below, err
 	}

@@ -16,10 +16,10 @@ import (
 
 // deadlineTable keeps deadlines.
 var deadlineTable = table[project.Deadline]{"deadlines", "kind, subject", []column[project.Deadline]{
-	{"kind", func(d *project.Deadline) any { return &d.Kind }},
-	{"subject", func(d *project.Deadline) any { return &d.Subject }},
-	{"due", func(d *project.Deadline) any { return &d.Due }},
-	{"set_at", func(d *project.Deadline) any { return &d.Set }},
+	{name: "kind", field: func(d *project.Deadline) any { return &d.Kind }},
+	{name: "subject", field: func(d *project.Deadline) any { return &d.Subject }},
+	{name: "due", field: func(d *project.Deadline) any { return &d.Due }},
+	{name: "set_at", field: func(d *project.Deadline) any { return &d.Set }},
 }}
 
 var (
@@ -291,21 +291,21 @@ func (t *tx) writeParts() error {
 
 // sessionTable keeps sessions.
 var sessionTable = table[core.Session]{"sessions", "key", []column[core.Session]{
-	{"key", func(s *core.Session) any { return id{&s.ID} }},
-	{"parent", func(s *core.Session) any { return id{&s.Parent} }},
-	{"root", func(s *core.Session) any { return id{&s.Root} }},
-	{"current", func(s *core.Session) any { return id{&s.Current} }},
-	{"host", func(s *core.Session) any { return &s.Host }},
-	{"title", func(s *core.Session) any { return &s.Title }},
-	{"state", func(s *core.Session) any { return &s.State }},
-	{"stamped", func(s *core.Session) any { return &s.Stamped }},
-	{"tracked", func(s *core.Session) any { return &s.Tracked }},
-	{"is_subagent", func(s *core.Session) any { return &s.IsSubagent }},
-	{"is_completed", func(s *core.Session) any { return &s.IsCompleted }},
-	{"skipped", func(s *core.Session) any { return &s.Skipped }},
-	{"message_count", func(s *core.Session) any { return &s.MessageCount }},
-	{"created_at", func(s *core.Session) any { return &s.CreatedAt }},
-	{"last_activity_at", func(s *core.Session) any { return &s.LastActivityAt }},
+	{name: "key", field: func(s *core.Session) any { return id{&s.ID} }},
+	{name: "parent", field: func(s *core.Session) any { return id{&s.Parent} }},
+	{name: "root", field: func(s *core.Session) any { return id{&s.Root} }},
+	{name: "current", field: func(s *core.Session) any { return id{&s.Current} }},
+	{name: "host", field: func(s *core.Session) any { return &s.Host }},
+	{name: "title", field: func(s *core.Session) any { return &s.Title }},
+	{name: "state", field: func(s *core.Session) any { return &s.State }},
+	{name: "stamped", field: func(s *core.Session) any { return &s.Stamped }},
+	{name: "tracked", field: func(s *core.Session) any { return &s.Tracked }},
+	{name: "is_subagent", field: func(s *core.Session) any { return &s.IsSubagent }},
+	{name: "is_completed", field: func(s *core.Session) any { return &s.IsCompleted }},
+	{name: "skipped", field: func(s *core.Session) any { return &s.Skipped }},
+	{name: "message_count", field: func(s *core.Session) any { return &s.MessageCount }},
+	{name: "created_at", field: func(s *core.Session) any { return &s.CreatedAt }},
+	{name: "last_activity_at", field: func(s *core.Session) any { return &s.LastActivityAt }},
 }}
 
 var (

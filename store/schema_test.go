@@ -53,7 +53,8 @@ func saveAsOlder(kept *Store, id string) error {
 
 func asOlder(ptx project.Tx, f core.Frame) error {
 	x := ptx.(*tx)
-	older := table[core.Frame]{frameTable.name, frameTable.key, frameTable.but("machine", "unpriced")}
+	older := frameTable
+	older.columns = lo.Reject(older.columns, func(c column[core.Frame], _ int) bool { return c.name == "machine" || c.name == "unpriced" })
 	values, err := older.values(x.sql, &f)
 	if err != nil {
 		return err

@@ -118,8 +118,7 @@ func (t *tx) Revision() (number int64, newest core.Millis, err error) {
 
 // sketchTable has the columns of a frame that come before its longer texts in a row, so that
 // SQLite need not read the further pages of a long row.
-var sketchTable = table[core.Frame]{frameTable.name, frameTable.key, frameTable.but(
-	"planned_children", "success_criteria", "artifacts", "decisions", "summary", "results")}
+var sketchTable = frameTable.without(long)
 
 // SQL of Changed: all frames, or those written after a revision. The stamp is the last column
 // of a row, but its index has it too.

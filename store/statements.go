@@ -144,35 +144,45 @@ type table[T any] struct {
 type column[T any] struct {
 	name  string
 	field func(*T) any
+	use   use
 }
+
+// A use says which SQL needs a column, beside that for whole rows.
+type use int
+
+const (
+	told     use = 1 << iota // contexts show it
+	ranked                   // composed summaries show it, or rank frames by it
+	searched                 // its words are in the index
+	long                     // it comes late in a row, behind longer texts
+	cascaded                 // it changes when the frame is invalidated with one above it
+)
 
 // An id is text outside the store and the key of that text in a column.
 type id struct{ of *string }
 
 // part returns the columns of a part of T as columns of T.
-func part[T, P any](columns []column[P], in func(*T) *P) []column[T] {
+func part[T, P any](columns []column[P], use use, in func(*T) *P) []column[T] {
 	return lo.Map(columns, func(c column[P], _ int) column[T] {
-		return column[T]{c.name, func(v *T) any { return c.field(in(v)) }}
+		return column[T]{c.name, func(v *T) any { return c.field(in(v)) }, use}
 	})
 }
 
-// some returns the columns with these names, or all columns without names.
-func (t table[T]) some(names []string) []column[T] {
-	if len(names) == 0 {
-		return t.columns
-	}
-	return slices.DeleteFunc(slices.Clone(t.columns), func(c column[T]) bool { return !slices.Contains(names, c.name) })
+// of returns the table with only the columns that have one of these uses.
+func (t table[T]) of(uses use) table[T] {
+	t.columns = lo.Filter(t.columns, func(c column[T], _ int) bool { return c.use&uses != 0 })
+	return t
 }
 
-// but returns the columns except those with these names.
-func (t table[T]) but(names ...string) []column[T] {
-	return slices.DeleteFunc(slices.Clone(t.columns), func(c column[T]) bool { return slices.Contains(names, c.name) })
+// without returns the table without the columns that have one of these uses.
+func (t table[T]) without(uses use) table[T] {
+	t.columns = lo.Filter(t.columns, func(c column[T], _ int) bool { return c.use&uses == 0 })
+	return t
 }
 
-// each applies as to the columns with these names, and returns the results separated by
-// commas.
-func (t table[T]) each(as func(column string) string, names ...string) string {
-	return strings.Join(lo.Map(t.some(names), func(c column[T], _ int) string { return as(c.name) }), ", ")
+// each applies as to the names of the columns, and returns the results separated by commas.
+func (t table[T]) each(as func(column string) string) string {
+	return strings.Join(lo.Map(t.columns, func(c column[T], _ int) string { return as(c.name) }), ", ")
 }
 
 func itself(column string) string { return column }
@@ -231,12 +241,10 @@ func (t table[T]) save(owns ...own) string {
 		t.name, names, values, t.key, strings.Join(sets, ", "))
 }
 
-// values returns the values for the columns with these names, or for all columns without
-// names.
-func (t table[T]) values(s *statements, v *T, names ...string) ([]any, error) {
-	columns := t.some(names)
-	list := make([]any, len(columns))
-	for i, c := range columns {
+// values returns the values of the columns.
+func (t table[T]) values(s *statements, v *T) ([]any, error) {
+	list := make([]any, len(t.columns), len(t.columns)+1) // callers append a key
+	for i, c := range t.columns {
 		value, err := bind(s, c.field(v))
 		if err != nil {
 			return nil, err
@@ -244,17 +252,6 @@ func (t table[T]) values(s *statements, v *T, names ...string) ([]any, error) {
 		list[i] = value
 	}
 	return list, nil
-}
-
-// pick returns the values of the columns with these names, from the values of all columns.
-func (t table[T]) pick(values []any, names ...string) []any {
-	picked := make([]any, 0, len(names)+1) // callers append a key
-	for i, c := range t.columns {
-		if slices.Contains(names, c.name) {
-			picked = append(picked, values[i])
-		}
-	}
-	return picked
 }
 
 // bind returns the value of a field, a pointer or an id, in SQLite's form.

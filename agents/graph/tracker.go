@@ -318,27 +318,27 @@ func (t LogGraph) History() transfer.State {
 	for _, n := range t.Nodes {
 		f := n.frame()
 		if known[n.Parent] {
-			f.ParentSessionID = frameOf(n.Parent)
+			f.Parent = frameOf(n.Parent)
 		} else {
-			state.RootFrameIDs = append(state.RootFrameIDs, f.SessionID)
+			state.RootFrameIDs = append(state.RootFrameIDs, f.ID)
 		}
-		state.Frames[f.SessionID] = f
+		state.Frames[f.ID] = transfer.StateFrame{Frame: f}
 	}
 	return state
 }
 
 // frame returns the node as a finished frame.
-func (n LogNode) frame() transfer.StateFrame {
+func (n LogNode) frame() core.Frame {
 	usage := n.Usage
 	usage.CostUSD += n.UntoldUSD
 	end := max(n.Ended, n.Started)
-	f := transfer.StateFrame{
-		SessionID: frameOf(n.ID), Session: n.ID, Goal: cmp.Or(core.OneLine(cmp.Or(n.Description, n.Prompt), maxGoal), string(n.Kind)+" "+n.ID),
+	f := core.Frame{
+		ID: frameOf(n.ID), Session: n.ID, Goal: cmp.Or(core.OneLine(cmp.Or(n.Description, n.Prompt), maxGoal), string(n.Kind)+" "+n.ID),
 		Status: n.pastStatus(), CreatedAt: n.Started, StartedAt: n.Started, EndedAt: end, UpdatedAt: end,
-		Artifacts: []string{}, Decisions: []string{}, Usage: &usage,
+		Usage: usage,
 	}
 	if words := strings.TrimSpace(cmp.Or(n.Result, n.Error)); words != "" {
-		f.CompactionSummary, _ = core.Truncate(words, maxSummary/4, " [truncated]")
+		f.Summary, _ = core.Truncate(words, maxSummary/4, " [truncated]")
 		f.Results = words
 	}
 	return f

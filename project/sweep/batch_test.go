@@ -109,7 +109,7 @@ var history = func() transfer.State {
 	state := transfer.State{Version: 1, Frames: map[string]transfer.StateFrame{}}
 	for i := range 30 {
 		id := fmt.Sprint("frame-", i)
-		state.Frames[id] = transfer.StateFrame{SessionID: id, Goal: "work", Status: core.Completed, CreatedAt: core.Millis(i)}
+		state.Frames[id] = transfer.StateFrame{Frame: core.Frame{ID: id, Goal: "work", Status: core.Completed, CreatedAt: core.Millis(i)}}
 		state.RootFrameIDs = append(state.RootFrameIDs, id)
 	}
 	return state

@@ -80,14 +80,14 @@ func (e *export) writeState(ctx context.Context, to io.Writer, state State, root
 	middle, tail, _ := strings.Cut(rest, `"rootFrameIDs": []`)
 	frames := &members{to: to, begin: head + `"frames": {`, end: "}" + middle}
 	err = e.eachFrame(ctx, func(f StateFrame) error {
-		name, err := json.Marshal(f.SessionID)
+		name, err := json.Marshal(f.ID)
 		if err != nil {
 			return err
 		}
 		if err := frames.write(string(name)+": ", f); err != nil {
 			return err
 		}
-		return writeJSON(filepath.Join(e.folder, fileName(f.SessionID)), f)
+		return writeJSON(filepath.Join(e.folder, fileName(f.ID)), f)
 	})
 	if err = errors.Join(err, frames.close()); err != nil {
 		return err
@@ -201,10 +201,10 @@ func (e *export) dropStaleOf(ctx context.Context, entries []fs.DirEntry) error {
 		for _, entry := range entries {
 			var f StateFrame
 			file := filepath.Join(e.folder, entry.Name())
-			if filepath.Ext(file) != ".json" || readJSON(file, &f) != nil || f.SessionID == "" || entry.Name() != fileName(f.SessionID) {
+			if filepath.Ext(file) != ".json" || readJSON(file, &f) != nil || f.ID == "" || entry.Name() != fileName(f.ID) {
 				continue
 			}
-			_, err := tx.Frame(f.SessionID)
+			_, err := tx.Frame(f.ID)
 			if errors.Is(err, core.ErrNotFound) {
 				stale, err = append(stale, file), nil
 			}

@@ -65,12 +65,12 @@ func ImportHistory(ctx context.Context, p *project.Project, state State) (Import
 		if err != nil && !errors.Is(err, core.ErrNotFound) {
 			return err
 		}
-		have, err := tx.Frame(f.SessionID)
+		have, err := tx.Frame(f.ID)
 		if err != nil || have.IsRemote() {
 			return importFrame(tx, f, done)
 		}
-		now := grown(have, fromState(f))
-		if sameState(toState(now), toState(have)) {
+		now := grown(have, f.Frame)
+		if sameFrame(now, have) {
 			return importFrame(tx, f, done)
 		}
 		done.Grown++
@@ -140,9 +140,9 @@ func activate(ctx context.Context, p *project.Project, active string) error {
 const maxRecent = 20
 
 func importFrame(tx project.Tx, f StateFrame, done *Imported) error {
-	have, err := tx.Frame(f.SessionID)
+	have, err := tx.Frame(f.ID)
 	if err == nil {
-		if sameState(toState(have), f) {
+		if sameFrame(have, f.Frame) {
 			done.Unchanged++
 		} else {
 			done.Kept = append(done.Kept, have.ID)
@@ -154,18 +154,20 @@ func importFrame(tx project.Tx, f StateFrame, done *Imported) error {
 	}
 	done.Added++
 	if len(f.Extra) > 0 {
-		if err := recordImported.Save(tx, f.SessionID, f.Extra); err != nil {
+		if err := recordImported.Save(tx, f.ID, f.Extra); err != nil {
 			return err
 		}
 	}
-	return tx.SaveFrame(fromState(f))
+	f.Machine = "" // a frame belongs to the machine that works in it
+	return tx.SaveFrame(f.Frame)
 }
 
-// sameState reports whether two frames agree in all fields that flame has.
-func sameState(a, b StateFrame) bool {
-	a.Extra, b.Extra = nil, nil
-	first, errA := json.Marshal(toState(fromState(a)))
-	second, errB := json.Marshal(toState(fromState(b)))
+// sameFrame reports whether two frames agree in all fields, whatever machines they belong to. A
+// list without elements is the same as none.
+func sameFrame(a, b core.Frame) bool {
+	a.Machine, b.Machine = "", ""
+	first, errA := json.Marshal(StateFrame{Frame: a})
+	second, errB := json.Marshal(StateFrame{Frame: b})
 	return errA == nil && errB == nil && string(first) == string(second)
 }
 
@@ -195,8 +197,8 @@ func readState(path string) (state State, err error) {
 		if err := readJSON(filepath.Join(dir, file), &f); err != nil {
 			return state, err
 		}
-		if _, known := state.Frames[f.SessionID]; !known {
-			state.Frames[f.SessionID] = f
+		if _, known := state.Frames[f.ID]; !known {
+			state.Frames[f.ID] = f
 		}
 	}
 	return state, nil
@@ -231,30 +233,30 @@ func orderState(state State) (ordered []StateFrame, repaired []string, err error
 			f := state.Frames[id]
 			if wrong := wrongParent(state, onWay, f); wrong != "" {
 				repaired = append(repaired, fmt.Sprintf("%s: %s; it is a root now", id, wrong))
-				f.ParentSessionID = ""
+				f.Parent = ""
 			}
 			if missing := lo.Reject(f.PlannedChildren, func(child string, _ int) bool { return lo.HasKey(state.Frames, child) }); len(missing) > 0 {
 				repaired = append(repaired, fmt.Sprintf("%s: without its planned children %s, which are missing", id, core.List(missing)))
 				f.PlannedChildren = lo.Without(f.PlannedChildren, missing...)
 			}
 			way = append(way, f)
-			id = f.ParentSessionID
+			id = f.Parent
 		}
 		for _, f := range slices.Backward(way) {
-			placed[f.SessionID] = true
+			placed[f.ID] = true
 			ordered = append(ordered, f)
 		}
 	}
 	return ordered, repaired, nil
 }
 
-// idsByAge returns the ids of all frames, the oldest first. It sets missing SessionIDs
+// idsByAge returns the ids of all frames, the oldest first. It sets missing ids
 // and checks the frames.
 func idsByAge(state State) ([]string, error) {
 	ids := make([]string, 0, len(state.Frames))
 	for id, f := range state.Frames {
-		if f.SessionID == "" {
-			f.SessionID = id
+		if f.ID == "" {
+			f.ID = id
 			state.Frames[id] = f
 		}
 		if err := checkState(id, f); err != nil {
@@ -272,7 +274,7 @@ func idsByAge(state State) ([]string, error) {
 // wrongParent describes why a frame cannot stay below its parent; empty if it can. The set
 // below holds the frame itself and the frames visited below it.
 func wrongParent(state State, below map[string]bool, f StateFrame) string {
-	parent := f.ParentSessionID
+	parent := f.Parent
 	_, known := state.Frames[parent]
 	switch {
 	case parent == "":
@@ -302,8 +304,8 @@ func ranks(state State) map[string]int {
 
 func checkState(id string, f StateFrame) error {
 	switch {
-	case f.SessionID != id:
-		return core.Invalidf("state.json lists a frame as %q that calls itself %q", id, f.SessionID).WithHint("make the two the same")
+	case f.ID != id:
+		return core.Invalidf("state.json lists a frame as %q that calls itself %q", id, f.ID).WithHint("make the two the same")
 	case strings.TrimSpace(id) == "":
 		return core.Invalidf("state.json has a frame without an id").WithHint("give it a sessionID")
 	case !f.Status.Valid():

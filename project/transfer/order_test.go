@@ -20,17 +20,17 @@ func TestAnyStateIsOrderedParentsFirst(t *testing.T) {
 		for i := range n {
 			id := fmt.Sprint("f", i)
 			parent := []string{"", fmt.Sprint("f", r.IntN(n+2))}[r.IntN(2)]
-			state.Frames[id] = StateFrame{SessionID: id, ParentSessionID: parent, Status: core.Planned, CreatedAt: core.Millis(r.IntN(5))}
+			state.Frames[id] = StateFrame{Frame: core.Frame{ID: id, Parent: parent, Status: core.Planned, CreatedAt: core.Millis(r.IntN(5))}}
 		}
 		ordered, repaired, err := orderState(state)
 		require.NoError(t, err)
 		require.Len(t, ordered, n, "seed %d", seed)
 		placed, changed := map[string]bool{"": true}, 0
 		for _, f := range ordered {
-			require.False(t, placed[f.SessionID], "seed %d: %s comes twice", seed, f.SessionID)
-			require.True(t, placed[f.ParentSessionID], "seed %d: %s comes before its parent", seed, f.SessionID)
-			placed[f.SessionID] = true
-			if f.ParentSessionID != state.Frames[f.SessionID].ParentSessionID {
+			require.False(t, placed[f.ID], "seed %d: %s comes twice", seed, f.ID)
+			require.True(t, placed[f.Parent], "seed %d: %s comes before its parent", seed, f.ID)
+			placed[f.ID] = true
+			if f.Parent != state.Frames[f.ID].Parent {
 				changed++
 			}
 		}
@@ -45,11 +45,11 @@ func TestALongChainIsOrderedAtOnce(t *testing.T) {
 	for i := range n {
 		id := fmt.Sprint(i)
 		// The last is the oldest, so that the way up from it is that of all.
-		state.Frames[id] = StateFrame{SessionID: id, ParentSessionID: fmt.Sprint(i - 1), Status: core.Planned, CreatedAt: core.Millis(n - i)}
+		state.Frames[id] = StateFrame{Frame: core.Frame{ID: id, Parent: fmt.Sprint(i - 1), Status: core.Planned, CreatedAt: core.Millis(n - i)}}
 	}
 	ordered, repaired, err := orderState(state)
 	require.NoError(t, err)
 	assert.Len(t, ordered, n)
 	assert.Equal(t, []string{"0: its parent -1 is missing; it is a root now"}, repaired)
-	assert.Equal(t, fmt.Sprint(n-1), ordered[n-1].SessionID)
+	assert.Equal(t, fmt.Sprint(n-1), ordered[n-1].ID)
 }

@@ -2,10 +2,13 @@
 package transfer
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"maps"
 	"reflect"
+	"slices"
 	"strings"
 
 	"flame/core"
@@ -34,43 +37,32 @@ type State struct {
 	Metered []usage.ClassTotals `json:"metered,omitempty"`
 }
 
-// A StateFrame is a frame under the seeds' names. Fields that the seeds lack have flame's
-// names. Extra holds members that neither of them has; import and export keep these.
+// A StateFrame is a frame of a State. Extra holds members that neither the seeds nor flame have;
+// import and export keep these.
 type StateFrame struct {
-	SessionID          string      `json:"sessionID"`
-	ParentSessionID    string      `json:"parentSessionID,omitempty"`
-	Status             core.Status `json:"status"`
-	Goal               string      `json:"goal"`
-	CreatedAt          core.Millis `json:"createdAt"`
-	UpdatedAt          core.Millis `json:"updatedAt"`
-	Artifacts          []string    `json:"artifacts"`
-	Decisions          []string    `json:"decisions"`
-	CompactionSummary  string      `json:"compactionSummary,omitempty"`
-	LogPath            string      `json:"logPath,omitempty"`
-	InvalidationReason string      `json:"invalidationReason,omitempty"`
-	InvalidatedAt      core.Millis `json:"invalidatedAt,omitempty"`
-	PlannedChildren    []string    `json:"plannedChildren,omitempty"`
-
-	Machine         string      `json:"machine,omitempty"` // not imported: a frame belongs to the machine that works in it
-	Session         string      `json:"session,omitempty"`
-	GoalIsDefault   bool        `json:"goalIsDefault,omitempty"`
-	SuccessCriteria string      `json:"successCriteria,omitempty"`
-	Results         string      `json:"results,omitempty"`
-	Confidence      *float64    `json:"confidence,omitempty"`
-	StartedAt       core.Millis `json:"startedAt,omitempty"`
-	EndedAt         core.Millis `json:"endedAt,omitempty"`
-	ArchivedAt      core.Millis `json:"archivedAt,omitempty"`
-	Usage           *core.Usage `json:"usage,omitempty"`
-
-	Extra map[string]json.RawMessage `json:"-"`
+	core.Frame
+	Extra map[string]json.RawMessage
 }
 
-// plainStateFrame is StateFrame without its JSON methods.
-type plainStateFrame StateFrame
+// A stateJSON is a frame in JSON: under the seeds' names where these differ from flame's, and
+// without usage that is zero.
+type stateJSON struct {
+	SessionID         string `json:"sessionID"`
+	ParentSessionID   string `json:"parentSessionID,omitempty"`
+	CompactionSummary string `json:"compactionSummary,omitempty"`
+	core.Frame
+	Usage core.Usage `json:"usage,omitzero"`
+
+	// These hide flame's names of the first three: in a file they are extra members.
+	ID      json.RawMessage `json:"id,omitempty"`
+	Parent  json.RawMessage `json:"parent,omitempty"`
+	Summary json.RawMessage `json:"summary,omitempty"`
+}
 
 // MarshalJSON writes the frame with its extra members.
 func (f StateFrame) MarshalJSON() ([]byte, error) {
-	own, err := json.Marshal(plainStateFrame(f))
+	f.Artifacts, f.Decisions = slices.Concat([]string{}, f.Artifacts), slices.Concat([]string{}, f.Decisions)
+	own, err := json.Marshal(stateJSON{SessionID: f.ID, ParentSessionID: f.Parent, CompactionSummary: f.Summary, Frame: f.Frame, Usage: f.Usage})
 	if err != nil || len(f.Extra) == 0 {
 		return own, err
 	}
@@ -86,32 +78,23 @@ func (f StateFrame) MarshalJSON() ([]byte, error) {
 // reference have title and resultsCompacted in place of the seeds' goal and
 // compactionSummary; UnmarshalJSON uses these if the others are empty.
 func (f *StateFrame) UnmarshalJSON(raw []byte) error {
-	var plain plainStateFrame
-	if err := json.Unmarshal(raw, &plain); err != nil {
-		return err
-	}
-	members := map[string]json.RawMessage{}
-	if err := json.Unmarshal(raw, &members); err != nil {
-		return err
-	}
-	var later struct {
+	var in struct {
+		stateJSON
 		Title            string `json:"title"`
 		ResultsCompacted string `json:"resultsCompacted"`
 	}
-	if err := json.Unmarshal(raw, &later); err != nil {
+	members := map[string]json.RawMessage{}
+	if err := errors.Join(json.Unmarshal(raw, &in), json.Unmarshal(raw, &members)); err != nil {
 		return err
 	}
-	*f = StateFrame(plain)
-	if f.Goal == "" {
-		f.Goal = later.Title
+	for _, known := range reflect.VisibleFields(reflect.TypeFor[stateJSON]()) {
+		if name, _, _ := strings.Cut(known.Tag.Get("json"), ","); known.Type != reflect.TypeFor[json.RawMessage]() {
+			delete(members, name)
+		}
 	}
-	if f.CompactionSummary == "" {
-		f.CompactionSummary = later.ResultsCompacted
-	}
-	for _, known := range reflect.VisibleFields(reflect.TypeFor[StateFrame]()) {
-		name, _, _ := strings.Cut(known.Tag.Get("json"), ",")
-		delete(members, name)
-	}
+	*f = StateFrame{Frame: in.Frame}
+	f.ID, f.Parent, f.Usage = in.SessionID, in.ParentSessionID, in.Usage
+	f.Goal, f.Summary = cmp.Or(f.Goal, in.Title), cmp.Or(in.CompactionSummary, in.ResultsCompacted)
 	if len(members) > 0 {
 		f.Extra = members
 	}
@@ -121,42 +104,6 @@ func (f *StateFrame) UnmarshalJSON(raw []byte) error {
 // recordImported, by frame, holds the members of an imported frame for which flame has no
 // field.
 const recordImported project.RecordKind[map[string]json.RawMessage] = "frame.imported"
-
-func toState(f core.Frame) StateFrame {
-	state := StateFrame{
-		SessionID: f.ID, ParentSessionID: f.Parent, Status: f.Status, Goal: f.Goal,
-		CreatedAt: f.CreatedAt, UpdatedAt: f.UpdatedAt, Artifacts: f.Artifacts, Decisions: f.Decisions,
-		CompactionSummary: f.Summary, LogPath: f.LogPath, InvalidationReason: f.InvalidationReason,
-		InvalidatedAt: f.InvalidatedAt, PlannedChildren: f.PlannedChildren, Machine: f.Machine, Session: f.Session,
-		GoalIsDefault: f.GoalIsDefault, SuccessCriteria: f.SuccessCriteria, Results: f.Results,
-		Confidence: f.Confidence, StartedAt: f.StartedAt, EndedAt: f.EndedAt, ArchivedAt: f.ArchivedAt,
-	}
-	if f.Usage != (core.Usage{}) {
-		state.Usage = &f.Usage
-	}
-	if state.Artifacts == nil {
-		state.Artifacts = []string{}
-	}
-	if state.Decisions == nil {
-		state.Decisions = []string{}
-	}
-	return state
-}
-
-func fromState(s StateFrame) core.Frame {
-	f := core.Frame{
-		ID: s.SessionID, Parent: s.ParentSessionID, Status: s.Status, Goal: s.Goal,
-		CreatedAt: s.CreatedAt, UpdatedAt: s.UpdatedAt, Artifacts: s.Artifacts, Decisions: s.Decisions,
-		Summary: s.CompactionSummary, LogPath: s.LogPath, InvalidationReason: s.InvalidationReason,
-		InvalidatedAt: s.InvalidatedAt, PlannedChildren: s.PlannedChildren, Session: s.Session,
-		GoalIsDefault: s.GoalIsDefault, SuccessCriteria: s.SuccessCriteria, Results: s.Results,
-		Confidence: s.Confidence, StartedAt: s.StartedAt, EndedAt: s.EndedAt, ArchivedAt: s.ArchivedAt,
-	}
-	if s.Usage != nil {
-		f.Usage = *s.Usage
-	}
-	return f
-}
 
 // Snapshot returns the whole project; the active frame is the caller's current one. It
 // refuses more than view.MaxWhole frames. It leaves out frames without an id, which the
@@ -212,7 +159,6 @@ func empty(s *project.Op) (state State, err error) {
 
 // stateOf returns a frame with the extra members that it was imported with.
 func stateOf(tx project.Tx, f core.Frame) (StateFrame, error) {
-	state := toState(f)
-	_, err := recordImported.Load(tx, f.ID, &state.Extra)
-	return state, err
+	extra, err := recordImported.Find(tx, f.ID)
+	return StateFrame{f, extra}, err
 }

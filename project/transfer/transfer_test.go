@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"flame/core"
+	"flame/core/merge"
 	"flame/project"
 	"flame/project/stack"
 	"flame/project/sweep"
@@ -69,6 +70,31 @@ func TestExportAndImportLoseNothing(t *testing.T) {
 		require.NoError(t, err)
 		assert.Equal(t, string(text)+"\n", string(written), "it is written piece by piece")
 	}
+}
+
+func TestNoFieldOfAFrameIsLost(t *testing.T) {
+	var frame core.Frame
+	cases.Fill(&frame, new(int))
+	frame.Status, frame.EndedAt, frame.Machine = core.Invalidated, frame.InvalidatedAt, ""
+	from, to, dir := projecttest.New(t), projecttest.New(t), t.TempDir()
+	planned := core.Frame{ID: "plan", Parent: "parent", Status: core.Planned}
+	frame.ID, frame.Session, frame.Parent, frame.PlannedChildren = "frame", "session", "parent", []string{planned.ID}
+	storetest.Save(t, from.Store, core.Frame{ID: "parent", Status: core.Completed}, planned, frame)
+	assert.Equal(t, frame, from.Get(frame.ID), "in the store")
+
+	_, err := transfer.Export(from.Ctx, from.Project, projecttest.Shell, dir)
+	require.NoError(t, err)
+	_, err = transfer.Import(to.Ctx, to.Project, dir)
+	require.NoError(t, err)
+	assert.Equal(t, frame, to.Get(frame.ID), "in an export")
+
+	clock := merge.Clock{Machine: "here"}
+	text, err := json.Marshal(merge.UpdateLocal(merge.Doc{}, frame, clock.Machine, func() merge.Timestamp { return clock.Tick(1) }))
+	require.NoError(t, err)
+	doc, err := merge.Parse(text, frame.UpdatedAt)
+	require.NoError(t, err)
+	frame.LogPath = "" // a file of this machine
+	assert.Equal(t, frame, doc.Frame(clock.Machine), "in a document for other machines")
 }
 
 func TestAnImportNeitherSetsNorClearsAMachine(t *testing.T) {

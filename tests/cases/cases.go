@@ -4,7 +4,9 @@ package cases
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"os"
+	"reflect"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -40,4 +42,37 @@ func Advice(t testing.TB, err error, kinds ...error) string {
 	require.ErrorAs(t, err, &p)
 	assert.NotEmpty(t, p.Hint, "no advice: %v", err)
 	return p.Error() + " " + p.Hint
+}
+
+// Fill gives every field of the struct that v points to a value that no other has; n is the last one given.
+func Fill(v any, n *int) { fill(reflect.ValueOf(v).Elem(), n) }
+
+func fill(v reflect.Value, n *int) {
+	*n++
+	switch v.Kind() {
+	case reflect.Struct:
+		for i := range v.NumField() {
+			fill(v.Field(i), n)
+		}
+	case reflect.String:
+		v.SetString(fmt.Sprint("text ", *n))
+	case reflect.Int, reflect.Int64:
+		v.SetInt(int64(*n))
+	case reflect.Float64:
+		v.SetFloat(float64(*n) + 0.5)
+	case reflect.Bool:
+		v.SetBool(*n%2 == 0)
+	case reflect.Pointer:
+		v.Set(reflect.New(v.Type().Elem()))
+		fill(v.Elem(), n)
+	case reflect.Slice:
+		if v.Type() == reflect.TypeFor[json.RawMessage]() {
+			v.SetBytes(fmt.Appendf(nil, `{"n":%d}`, *n))
+			return
+		}
+		v.Set(reflect.MakeSlice(v.Type(), 1, 1))
+		fill(v.Index(0), n)
+	default:
+		panic(v.Kind())
+	}
 }
