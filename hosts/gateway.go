@@ -3,6 +3,7 @@ package hosts
 import (
 	"net/http"
 	"net/url"
+	"strings"
 
 	"flame/core"
 	"flame/core/op"
@@ -38,6 +39,15 @@ type GatewayLaunch struct {
 	// Env returns variables of the program, NAME=value, for the same; nil: the file
 	// has all.
 	Env func(base, mark string) []string
+}
+
+// ParseBase reads the base URL of a model's API; what is what it is, for an error.
+func ParseBase(value, what string) (*url.URL, error) {
+	base, err := url.Parse(strings.TrimSpace(value))
+	if err != nil || base.Scheme != "http" && base.Scheme != "https" || base.Host == "" {
+		return nil, core.Invalidf("%s is not the URL of a server", what).WithHint("it must begin with https:// or http:// and a host")
+	}
+	return base, nil
 }
 
 // Unheard returns the note that a gateway leaves nothing out as long as the host keeps its events

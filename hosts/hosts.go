@@ -160,6 +160,12 @@ func (h Host) Find(m Machine) (string, error) {
 	return path, nil
 }
 
+// On returns the host's own command line on a machine.
+func (h Host) On(m Machine) (Program, error) {
+	path, err := h.Find(m)
+	return Program{Machine: m, Name: h.Program, Path: path}, err
+}
+
 // SessionID returns the id for a new session, or "" if the host makes it.
 func (h Host) SessionID() string {
 	if h.Sessions.New == nil {

@@ -79,11 +79,7 @@ func (all layers) refusal() error {
 // upstream returns the base URL that the client would use, but for what the project says.
 func (all layers) upstream() (*url.URL, error) {
 	value, where := all.trusted().value(baseVariable)
-	upstream, err := url.Parse(cmp.Or(strings.TrimSpace(value), defaultBase))
-	if err != nil || upstream.Scheme != "http" && upstream.Scheme != "https" || upstream.Host == "" {
-		return nil, core.Invalidf("%s in %s is not the URL of a server", baseVariable, where).WithHint("it must begin with https:// or http:// and a host")
-	}
-	return upstream, nil
+	return hosts.ParseBase(cmp.Or(strings.TrimSpace(value), defaultBase), baseVariable+" in "+where)
 }
 
 // network returns the variables by which the gateway reaches the network: what the user's settings

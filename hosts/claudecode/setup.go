@@ -231,6 +231,6 @@ func (h Client) in(p listedPlugin, scope hosts.Scope) bool {
 
 // runner finds Claude Code; its command line works in the project's folder.
 func (h Client) runner() (runner, error) {
-	path, err := facts().Find(h.Machine)
-	return runner{hosts.Program{Machine: h.Machine, Name: Program, Path: path}}, err
+	program, err := facts().On(h.Machine)
+	return runner{program}, err
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"fmt"
 	"net/url"
 	"slices"
 	"strings"
@@ -38,7 +39,7 @@ func (h Client) behind(args []string) (hosts.GatewayLaunch, error) {
 	if line.elsewhere != "" {
 		return hosts.GatewayLaunch{}, core.Invalidf("with %s, flame does not know where Codex sends its requests", line.elsewhere).WithHint(plainly)
 	}
-	codex, err := h.program()
+	codex, err := facts().On(h.Machine)
 	if err != nil {
 		return hosts.GatewayLaunch{}, err
 	}
@@ -132,14 +133,10 @@ func (c config) route(keyed bool) (upstream *url.URL, settings func(base string)
 	default:
 		return nil, nil, core.Invalidf("flame's gateway does not serve the model provider %q", name).WithHint(plainly)
 	}
-	upstream, err = url.Parse(base)
-	if err != nil || upstream.Scheme != "http" && upstream.Scheme != "https" || upstream.Host == "" {
-		return nil, nil, core.Invalidf("the base URL of Codex's model provider %q is not the URL of a server", name).
-			WithHint("it must begin with https:// or http:// and a host")
-	}
+	upstream, err = hosts.ParseBase(base, fmt.Sprintf("the base URL of Codex's model provider %q", name))
 	return upstream, func(base string) []string {
 		return []string{"-c", setting + "=" + literal(base), "-c", "features.enable_request_compression=false"}
-	}, nil
+	}, err
 }
 
 // login returns the base URL of OpenAI.

@@ -17,7 +17,7 @@ import (
 // sandbox follows from its mode. The user's settings apply to it as to its parent; ours come later
 // and only take away.
 func (h Client) Launch(c hosts.LaunchSpec) (hosts.Launch, error) {
-	codex, err := h.program()
+	codex, err := facts().On(h.Machine)
 	if err != nil {
 		return hosts.Launch{}, err
 	}

@@ -40,7 +40,7 @@ type listedServer struct {
 // Install plans the marketplace folder, its registration and the plugin. A plugin that is outdated
 // or switched off is restored.
 func (h Client) Install(ctx context.Context, scope hosts.Scope) ([]hosts.SetupStep, error) {
-	codex, err := h.program()
+	codex, err := facts().On(h.Machine)
 	switch {
 	case err != nil:
 		return nil, err
@@ -77,7 +77,7 @@ func (h Client) Remove(ctx context.Context, scope hosts.Scope) (steps []hosts.Se
 	if scope == hosts.ScopeProject {
 		return nil, nil // nothing is ever installed there
 	}
-	if codex, err := h.program(); err == nil {
+	if codex, err := facts().On(h.Machine); err == nil {
 		ours, err := h.installed(ctx, codex)
 		if err != nil {
 			return nil, err
@@ -130,7 +130,7 @@ func (h Client) forgetReview(ctx context.Context, codex hosts.Program) []hosts.S
 
 // Status asks Codex for its plugins, its servers and the user's trust in our hooks.
 func (h Client) Status(ctx context.Context) (status hosts.Status, err error) {
-	codex, err := h.program()
+	codex, err := facts().On(h.Machine)
 	if err != nil {
 		return status, nil // not installed, which an empty Program says
 	}
@@ -199,12 +199,6 @@ func (h Client) byHand(ctx context.Context, codex hosts.Program) (found []hosts.
 		}
 	}
 	return found, nil
-}
-
-// program finds Codex; its command line works in the project's folder.
-func (h Client) program() (hosts.Program, error) {
-	path, err := facts().Find(h.Machine)
-	return hosts.Program{Machine: h.Machine, Name: Program, Path: path}, err
 }
 
 // unreviewed returns the finding for hooks that Codex does not run.

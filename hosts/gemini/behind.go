@@ -3,7 +3,6 @@ package gemini
 import (
 	"cmp"
 	"fmt"
-	"net/url"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -51,10 +50,9 @@ func behind(m hosts.Machine, args []string) (hosts.GatewayLaunch, error) {
 	if err := refusal(m, args); err != nil {
 		return hosts.GatewayLaunch{}, err
 	}
-	value := cmp.Or(m.Getenv(baseVariable), ofUser(m, baseVariable), defaultBase)
-	upstream, err := url.Parse(strings.TrimSpace(value))
-	if err != nil || upstream.Scheme != "http" && upstream.Scheme != "https" || upstream.Host == "" {
-		return hosts.GatewayLaunch{}, core.Invalidf("%s is not the URL of a server", baseVariable).WithHint("it must begin with https:// or http:// and a host")
+	upstream, err := hosts.ParseBase(cmp.Or(m.Getenv(baseVariable), ofUser(m, baseVariable), defaultBase), baseVariable)
+	if err != nil {
+		return hosts.GatewayLaunch{}, err
 	}
 	b := hosts.GatewayLaunch{
 		Upstream: upstream, Network: hosts.NetworkOf(m.Getenv),

@@ -48,12 +48,6 @@ func (h Client) byHand(gemini hosts.Program) (found []hosts.Registration, err er
 	return found, nil
 }
 
-// program finds Gemini CLI; its command line works in the project's folder.
-func (h Client) program() (hosts.Program, error) {
-	path, err := facts().Find(h.Machine)
-	return hosts.Program{Machine: h.Machine, Name: Program, Path: path}, err
-}
-
 // The kinds of trust in a folder, as Gemini CLI writes them.
 const (
 	trustFolder = "TRUST_FOLDER"

@@ -21,7 +21,7 @@ var approvals = map[hosts.Mode]string{
 // apply to it as to its parent; our rules only take away, except for flame's own tools. These it has
 // from our extension: Gemini CLI takes servers from settings files alone.
 func (h Client) Launch(c hosts.LaunchSpec) (hosts.Launch, error) {
-	gemini, err := h.program()
+	gemini, err := facts().On(h.Machine)
 	if err != nil {
 		return hosts.Launch{}, err
 	}

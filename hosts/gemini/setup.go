@@ -14,7 +14,7 @@ import (
 // Install plans the extension's folder, our rules for its tools and the link. An extension that is
 // switched off is restored.
 func (h Client) Install(_ context.Context, scope hosts.Scope) ([]hosts.SetupStep, error) {
-	gemini, err := h.program()
+	gemini, err := facts().On(h.Machine)
 	switch {
 	case err != nil:
 		return nil, err
@@ -49,7 +49,7 @@ func (h Client) Remove(_ context.Context, scope hosts.Scope) (steps []hosts.Setu
 	if scope == hosts.ScopeProject {
 		return nil, nil // nothing is ever installed there
 	}
-	if gemini, err := h.program(); err == nil && h.linked() != "" {
+	if gemini, err := facts().On(h.Machine); err == nil && h.linked() != "" {
 		steps = append(steps, h.step(gemini, "extensions", "uninstall", extensionName))
 	}
 	own := h.Machine.Files(hosts.ScopeUser)
@@ -59,7 +59,7 @@ func (h Client) Remove(_ context.Context, scope hosts.Scope) (steps []hosts.Setu
 
 // Status returns what Gemini CLI has of flame's, by the files that its own command line writes.
 func (h Client) Status(ctx context.Context) (status hosts.Status, err error) {
-	gemini, err := h.program()
+	gemini, err := facts().On(h.Machine)
 	if err != nil {
 		return status, nil // not installed, which an empty Program says
 	}
