@@ -7,6 +7,7 @@ import (
 	"context"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"flame/hosts"
 	"flame/transcripts"
@@ -93,4 +94,17 @@ func definitions(m hosts.Machine) (all []hosts.Folder) {
 	add(hosts.ScopeUser, m.Getenv("OPENCODE_CONFIG_DIR"))
 	add(hosts.ScopeProject, filepath.Join(m.ProjectDir, ".opencode"))
 	return all
+}
+
+// Host returns what flame knows of OpenCode; its plugin is given the names of
+// flame's tools.
+func Host(ownTools func() []string) hosts.Host {
+	h := facts()
+	h.Variables.SetBy = setsVariable
+	h.Events = hosts.Events{
+		Hook: Hook, Docs: Events, Patience: 280 * time.Millisecond, // flame.js gives up after 300
+		Streams: true, SessionsEnded: gone, Compact: keeps,
+	}
+	h.Client = func(m hosts.Machine) hosts.Client { return Client{Machine: m, OwnTools: ownTools} }
+	return h
 }
