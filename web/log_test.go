@@ -59,7 +59,6 @@ type heads struct {
 }
 
 func TestALogIsServedInRounds(t *testing.T) {
-	t.Parallel()
 	s, frame, log := logged(t)
 	long := strings.Repeat("word\n", 2000)
 	call := func(id, command string) string {
@@ -141,7 +140,6 @@ func TestALogIsServedInRounds(t *testing.T) {
 }
 
 func TestALongLogIsServedInPieces(t *testing.T) {
-	t.Parallel()
 	s, frame, log := logged(t)
 	output := strings.Repeat("drop ", 20_000)
 	for range 200 {
@@ -157,7 +155,6 @@ func TestALongLogIsServedInPieces(t *testing.T) {
 }
 
 func TestAFramesHistory(t *testing.T) {
-	t.Parallel()
 	s := serve(t)
 	frame := s.Push(projecttest.Host("s"), "Plant the apples").ID
 	var told struct {
@@ -186,7 +183,6 @@ func TestAFramesHistory(t *testing.T) {
 
 // A search finds a frame by the work in it, which its own texts need not tell.
 func TestASearchFindsTheWorkInAFrame(t *testing.T) {
-	t.Parallel()
 	s, frame, log := logged(t)
 	log.Write(s.line("user", "", `"Plant the apples"`) +
 		s.line("assistant", "m1", `[{"type":"tool_use","id":"c1","name":"Bash","input":{"command":"dig"}}]`) +

@@ -54,7 +54,6 @@ func reported(t *testing.T, frame func(ids map[string]string) string, format web
 func whole(map[string]string) string { return "" }
 
 func TestAReportIsOneSelfContainedFile(t *testing.T) {
-	t.Parallel()
 	page := reported(t, whole, web.HTML)
 	assert.Contains(t, page, "The whole work")
 	for _, from := range []string{`src="`, `@import`, `import {`, `\nexport `, `<link`, `<img`} {
@@ -71,7 +70,6 @@ func TestAReportIsOneSelfContainedFile(t *testing.T) {
 }
 
 func TestAReportOfAFrameHasTheFramesBelowIt(t *testing.T) {
-	t.Parallel()
 	text := reported(t, func(ids map[string]string) string { return ids["inner"] }, web.Markdown)
 	assert.NotContains(t, text, "The whole work")
 	assert.NotContains(t, text, "another session")
@@ -79,7 +77,6 @@ func TestAReportOfAFrameHasTheFramesBelowIt(t *testing.T) {
 }
 
 func TestAReportInMarkdownShowsTextsUnchanged(t *testing.T) {
-	t.Parallel()
 	text := reported(t, whole, web.Markdown)
 	assert.Contains(t, text, `\</script\>\<img src=x onerror=alert(1)\> \& \*stars\* `+"\\`ticks\\`"+` \[link\](javascript:x)`)
 	assert.NotContains(t, text, "\x1b")
@@ -93,7 +90,6 @@ func written(t *testing.T, r web.Report, format web.ReportFormat) string {
 }
 
 func TestCyclesInAReportAreAtTheTop(t *testing.T) {
-	t.Parallel()
 	var r web.Report
 	for id, parent := range map[string]string{"a": "c", "b": "a", "c": "b", "hangs": "a", "top": "", "below": "top", "lost": "gone", "own": "own"} {
 		r.Board.Frames = append(r.Board.Frames, board.Row{ID: id, Parent: parent, Goal: id, Status: core.Completed})
@@ -108,7 +104,6 @@ func TestCyclesInAReportAreAtTheTop(t *testing.T) {
 }
 
 func TestTheHeadingOfAReportIsOneLine(t *testing.T) {
-	t.Parallel()
 	r := web.Report{Root: "/home/me/thing\n\n<img onerror=x>\x1b[31m"}
 	r.Board.Frames = []board.Row{{ID: "a", Goal: "one\ntwo \x1b[31m\u009b31m\u202e", Host: "h\x1b", Status: core.Completed}}
 	text := written(t, r, web.Markdown)
@@ -120,7 +115,6 @@ func TestTheHeadingOfAReportIsOneLine(t *testing.T) {
 }
 
 func TestAReportBeginsWithWhatIsBlockedAndWhatFailed(t *testing.T) {
-	t.Parallel()
 	var r web.Report
 	r.Board.Frames = []board.Row{{ID: "a", Goal: "Go on", Status: core.Completed}, {ID: "old", Goal: "Long ago", Status: core.Blocked, Archived: true}}
 	assert.NotContains(t, written(t, r, web.Markdown), "All:")
@@ -148,7 +142,6 @@ var (
 
 // What a module of the page exports, another one imports; what it imports, it uses.
 func TestThePageHasNoUnusedExportsOrImports(t *testing.T) {
-	t.Parallel()
 	paths, err := filepath.Glob("page/*.js")
 	require.NoError(t, err)
 	require.NotEmpty(t, paths)

@@ -61,7 +61,6 @@ func (s site) follow() (stream *bufio.Reader, leave func()) {
 }
 
 func TestTheServerClosesAnUnusedProject(t *testing.T) {
-	t.Parallel()
 	c := &counted{}
 	s := serve(t, c.options(time.Millisecond))
 	s.Push(projecttest.Host("s"), "work")
@@ -81,7 +80,6 @@ func TestTheServerClosesAnUnusedProject(t *testing.T) {
 }
 
 func TestASlowProjectIsOpenedOnceAndDelaysNoOtherProject(t *testing.T) {
-	t.Parallel()
 	c := &counted{goOn: make(chan struct{})}
 	s := serve(t, c.options(0))
 	var asking sync.WaitGroup
@@ -104,7 +102,6 @@ func TestASlowProjectIsOpenedOnceAndDelaysNoOtherProject(t *testing.T) {
 }
 
 func TestStreamsAreLimited(t *testing.T) {
-	t.Parallel()
 	s := serve(t)
 	var leaves []func()
 	for range 50 {
@@ -130,7 +127,6 @@ func TestStreamsAreLimited(t *testing.T) {
 }
 
 func TestConnectionsAreLimited(t *testing.T) {
-	t.Parallel()
 	s := serve(t)
 	addr := strings.TrimPrefix(s.base, "http://")
 	var all []net.Conn

@@ -99,7 +99,6 @@ func (s site) send(method, path, body string, change func(*http.Request)) (statu
 }
 
 func TestOnlyItsOwnPageWithTheTokenGetsData(t *testing.T) {
-	t.Parallel()
 	s := serve(t)
 	header := func(name, value string) func(*http.Request) {
 		return func(r *http.Request) { r.Header.Set(name, value) }
@@ -156,7 +155,6 @@ func TestOnlyItsOwnPageWithTheTokenGetsData(t *testing.T) {
 }
 
 func TestEveryQuestionAndActionNeedsTheToken(t *testing.T) {
-	t.Parallel()
 	s := serve(t)
 	refusals := map[int]func(r *http.Request){
 		http.StatusUnauthorized: func(r *http.Request) { r.Header.Del("Authorization") },
@@ -175,7 +173,6 @@ func TestEveryQuestionAndActionNeedsTheToken(t *testing.T) {
 }
 
 func TestEveryAnswerHasThePolicy(t *testing.T) {
-	t.Parallel()
 	s := serve(t)
 	files, err := filepath.Glob("page/*.*")
 	require.NoError(t, err)
@@ -202,7 +199,6 @@ func TestEveryAnswerHasThePolicy(t *testing.T) {
 }
 
 func TestThePageNeverMakesHTMLOfText(t *testing.T) {
-	t.Parallel()
 	names, err := filepath.Glob("page/*")
 	require.NoError(t, err)
 	require.NotEmpty(t, names)
@@ -216,7 +212,6 @@ func TestThePageNeverMakesHTMLOfText(t *testing.T) {
 }
 
 func TestActionsOfThePage(t *testing.T) {
-	t.Parallel()
 	s := serve(t)
 	top := s.Push(projecttest.Host("s"), "top")
 	plan := s.Plan(projecttest.Host("s"), top.ID, "later")[0]
@@ -244,7 +239,6 @@ func TestActionsOfThePage(t *testing.T) {
 }
 
 func TestBadActionsChangeNothing(t *testing.T) {
-	t.Parallel()
 	s := serve(t)
 	top := s.Push(projecttest.Host("s"), "top")
 	body := `{"frame":"` + top.ID + `","text":"other"}`
@@ -300,7 +294,6 @@ func shownNext(next func() map[string]any) map[string]any {
 }
 
 func TestAStreamSendsTheBoardAfterEachChange(t *testing.T) {
-	t.Parallel()
 	s := serve(t)
 	s.Push(projecttest.Host("s"), "one")
 	next := s.lines()
@@ -333,7 +326,6 @@ func (b *broken) View(ctx context.Context, f func(project.Tx) error) error {
 }
 
 func TestAStreamReportsTroubleUntilItEnds(t *testing.T) {
-	t.Parallel()
 	s := serve(t)
 	fails := make(chan bool, 1)
 	s.agents.Project.Store = &broken{Store: s.Project.Store, fails: fails}
@@ -349,7 +341,6 @@ func TestAStreamReportsTroubleUntilItEnds(t *testing.T) {
 }
 
 func TestTheServerOfAProjectIsFoundWithoutSendingTheToken(t *testing.T) {
-	t.Parallel()
 	s := serve(t)
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
@@ -379,7 +370,6 @@ func TestTheServerOfAProjectIsFoundWithoutSendingTheToken(t *testing.T) {
 }
 
 func TestAServerStartedSoonAfterAnotherTakesOverItsKeys(t *testing.T) {
-	t.Parallel()
 	running := web.ServerFile{Dir: t.TempDir()}
 	at := &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 4711}
 	first := running.Next(at, "")
@@ -406,7 +396,6 @@ func TestAServerStartedSoonAfterAnotherTakesOverItsKeys(t *testing.T) {
 }
 
 func TestFlameChecksAKeyFileBeforeUse(t *testing.T) {
-	t.Parallel()
 	note := func(addr string) string {
 		return `{"addr":"` + addr + `","token":"` + token + `","secret":"` + secret + `"}`
 	}
@@ -416,7 +405,6 @@ func TestFlameChecksAKeyFileBeforeUse(t *testing.T) {
 		"nothing": ``, "broken": `{"addr"`, "no secret": `{"addr":"127.0.0.1:80","token":"` + token + `"}`, "endless": note(strings.Repeat("1", 1<<20)),
 	} {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
 			dir := t.TempDir()
 			require.NoError(t, os.WriteFile(filepath.Join(dir, "web.json"), []byte(content), 0o600))
 			if name == "one that others can read" {

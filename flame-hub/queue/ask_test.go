@@ -13,7 +13,6 @@ import (
 )
 
 func TestAJobFromItsAskerToItsWorkerAndBack(t *testing.T) {
-	t.Parallel()
 	r := newRig(t, time.Second, eternal)
 	laptop, desk := r.queue("laptop"), r.queue("desk")
 	r.put(laptop, "job-1", 0)
@@ -48,7 +47,6 @@ func TestAJobFromItsAskerToItsWorkerAndBack(t *testing.T) {
 }
 
 func TestAJobThatIsCancelled(t *testing.T) {
-	t.Parallel()
 	r := newRig(t, time.Second, eternal)
 	laptop, desk := r.queue("laptop"), r.queue("desk")
 	require.ErrorIs(t, laptop.Order(r.ctx(), "job-1", Command{Cancel: true}), core.ErrNotFound)
@@ -73,7 +71,6 @@ func TestAJobThatIsCancelled(t *testing.T) {
 }
 
 func TestInvalidJobsAreNotPut(t *testing.T) {
-	t.Parallel()
 	r := newRig(t, time.Second, eternal)
 	q := r.queue("laptop")
 	body := json.RawMessage(`{}`)
@@ -104,7 +101,6 @@ func TestInvalidJobsAreNotPut(t *testing.T) {
 
 // Nobody else serves the queue.
 func TestTheAskerNoticesThatAWorkerIsGone(t *testing.T) {
-	t.Parallel()
 	for name, tt := range map[string]struct {
 		retries int
 		cancel  bool
@@ -115,7 +111,6 @@ func TestTheAskerNoticesThatAWorkerIsGone(t *testing.T) {
 		"or cancelled, if that is asked": {retries: 1, cancel: true, state: Ended, says: "enough"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
 			r := newRig(t, 50*time.Millisecond, 200*time.Millisecond)
 			laptop, desk := r.queue("laptop"), r.queue("desk")
 			r.put(laptop, "job-1", tt.retries)
@@ -141,7 +136,6 @@ func TestTheAskerNoticesThatAWorkerIsGone(t *testing.T) {
 
 // After a connection is made others have time to come back, unless they have.
 func TestAWorkerThatReconnectedAndEndedIsNoticedAtOnce(t *testing.T) {
-	t.Parallel()
 	r := newRig(t, 50*time.Millisecond, 200*time.Millisecond)
 	laptop, desk := r.queue("laptop"), r.queue("desk")
 	r.put(laptop, "job-1", 0)

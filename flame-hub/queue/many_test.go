@@ -81,11 +81,9 @@ func (c *crew) hung(suffix string) (ids []string) {
 
 // Of two machines that do many jobs one is gone with some in its hands.
 func TestEachOfManyJobsEndsOnce(t *testing.T) {
-	t.Parallel()
 	effort.Heavy(t)
 	for retries := range 2 {
 		t.Run(fmt.Sprint(retries, " retries"), func(t *testing.T) {
-			t.Parallel()
 			const jobs = 200
 			r := newRig(t, 500*time.Millisecond, 12*time.Second)
 			laptop := r.queue("laptop")
@@ -131,7 +129,6 @@ func TestEachOfManyJobsEndsOnce(t *testing.T) {
 }
 
 func TestABeatReportsToTheHubThatAJobContinues(t *testing.T) {
-	t.Parallel()
 	r := newRig(t, time.Second, eternal)
 	laptop, desk := r.queue("laptop"), r.queue("desk")
 	r.put(laptop, "job-1", 0)
@@ -153,7 +150,6 @@ func TestABeatReportsToTheHubThatAJobContinues(t *testing.T) {
 // The hub is away for longer than what it waits for a worker.
 func TestAHubThatIsAway(t *testing.T) {
 	effort.Heavy(t)
-	t.Parallel()
 	r := newRig(t, 200*time.Millisecond, 1500*time.Millisecond)
 	laptop, desk := r.queue("laptop"), r.queue("desk")
 	r.put(laptop, "job-1", 1)
@@ -211,7 +207,6 @@ func TestAHubThatIsAway(t *testing.T) {
 }
 
 func TestAHubThatLostItsData(t *testing.T) {
-	t.Parallel()
 	r := newRig(t, 200*time.Millisecond, eternal)
 	laptop, desk := r.queue("laptop"), r.queue("desk")
 	r.put(laptop, "job-1", 0)
@@ -240,7 +235,6 @@ func TestAHubThatLostItsData(t *testing.T) {
 
 // A hub that lost its data gives a job to another before who runs it has come back.
 func TestAJobIsNotBegunTwiceAfterTheHubLostItsData(t *testing.T) {
-	t.Parallel()
 	r := newRig(t, 100*time.Millisecond, eternal)
 	laptop, desk, couch := r.queue("laptop"), r.queue("desk"), r.queue("couch")
 	r.put(laptop, "job-1", 0)
@@ -281,7 +275,6 @@ func TestAJobIsNotBegunTwiceAfterTheHubLostItsData(t *testing.T) {
 }
 
 func TestTheAnswerToAWriteIsLost(t *testing.T) {
-	t.Parallel()
 	r := newRig(t, time.Second, eternal)
 	laptop, desk := r.queue("laptop"), r.queue("desk")
 	r.put(laptop, "job-1", 0)

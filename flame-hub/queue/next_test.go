@@ -18,7 +18,6 @@ import (
 )
 
 func TestAWorkerThatIsGone(t *testing.T) {
-	t.Parallel()
 	r := newRig(t, 50*time.Millisecond, 200*time.Millisecond)
 	laptop, desk, couch := r.queue("laptop"), r.queue("desk"), r.queue("couch")
 	r.put(laptop, "job-again", 1)
@@ -61,7 +60,6 @@ func TestAWorkerThatIsGone(t *testing.T) {
 }
 
 func TestAJobOfARunningWorkerIsNotTakenOver(t *testing.T) {
-	t.Parallel()
 	r := newRig(t, 100*time.Millisecond, 500*time.Millisecond)
 	laptop, desk, couch := r.queue("laptop"), r.queue("desk"), r.queue("couch")
 	couch.opened = time.Now().Add(patience) // it looks long enough on any machine
@@ -87,7 +85,6 @@ func TestAJobOfARunningWorkerIsNotTakenOver(t *testing.T) {
 }
 
 func TestTheCapHoldsForAllWorkers(t *testing.T) {
-	t.Parallel()
 	r := newRig(t, time.Second, eternal)
 	laptop, desk, couch := r.queue("laptop"), r.queue("desk"), r.queue("couch")
 	desk.AtOnce, couch.AtOnce = 3, 3
@@ -123,7 +120,6 @@ func TestTheCapHoldsForAllWorkers(t *testing.T) {
 }
 
 func TestDataOfOtherMachinesIsNotTrusted(t *testing.T) {
-	t.Parallel()
 	r := newRig(t, 50*time.Millisecond, 200*time.Millisecond)
 	laptop, desk := r.queue("laptop"), r.queue("desk")
 	js := laptop.conn.JetStream()
@@ -178,7 +174,6 @@ func TestDataOfOtherMachinesIsNotTrusted(t *testing.T) {
 }
 
 func TestFiles(t *testing.T) {
-	t.Parallel()
 	r := newRig(t, time.Second, eternal)
 	laptop, desk := r.queue("laptop"), r.queue("desk")
 	large := bytes.Repeat([]byte("0123456789"), 100_000)

@@ -184,7 +184,6 @@ func bucketOf(name string) jetstream.KeyValueConfig {
 }
 
 func TestMachinesWorkForEachOther(t *testing.T) {
-	t.Parallel()
 	g, lines := newRig(t, "blue", "blue", "blue")
 	g.serve()
 	open := func(i Invitation, machine string) *queue.Queue {
@@ -225,7 +224,6 @@ func TestMachinesWorkForEachOther(t *testing.T) {
 }
 
 func TestAMachineReachesNothingOutsideItsProject(t *testing.T) {
-	t.Parallel()
 	g, lines := newRig(t, "blue", "blue", "red")
 	g.serve()
 	desk, other, foreign := g.join(lines[0], "desk"), g.join(lines[1], "couch"), g.join(lines[2], "desk")
@@ -291,7 +289,6 @@ func publicOf(t *testing.T, seed string) string {
 }
 
 func TestAnInvitationWorksOnce(t *testing.T) {
-	t.Parallel()
 	g, lines := newRig(t, "blue", "red")
 	g.serve()
 	_, err := lines[0].Accept(g.ctx, "desk", 1) // the server knows the invitation still
@@ -312,7 +309,6 @@ func TestAnInvitationWorksOnce(t *testing.T) {
 }
 
 func TestAGuestCanOnlyJoin(t *testing.T) {
-	t.Parallel()
 	g, lines := newRig(t, "blue", "blue")
 	guest := client.Identity{URL: lines[0].server(), Seed: lines[0].seed, Pin: lines[0].pin, Inbox: client.InboxOf(publicOf(t, lines[0].seed))}
 	c := visitor{refused: make(chan error, 100)}
@@ -329,7 +325,6 @@ func TestAGuestCanOnlyJoin(t *testing.T) {
 }
 
 func TestAMachineThatLeftCannotConnect(t *testing.T) {
-	t.Parallel()
 	g, lines := newRig(t, "blue", "blue")
 	g.serve()
 	link, other := g.join(lines[0], "desk"), g.join(lines[1], "couch")
@@ -352,7 +347,6 @@ func TestAMachineThatLeftCannotConnect(t *testing.T) {
 // TestAMachineCannotRemoveAnother has the server send a request for a machine: an answer of its own
 // goes to any subject that the sender of a request chooses.
 func TestAMachineCannotRemoveAnother(t *testing.T) {
-	t.Parallel()
 	g, lines := newRig(t, "blue", "red")
 	g.serve()
 	victim, evil := g.join(lines[0], "desk"), g.join(lines[1], "couch")
@@ -373,7 +367,6 @@ func TestAMachineCannotRemoveAnother(t *testing.T) {
 }
 
 func TestAnotherServerIsNotTrusted(t *testing.T) {
-	t.Parallel()
 	g, lines := newRig(t, "blue")
 	lines[0].pin = strings.Repeat("0", 64)
 	_, err := lines[0].Accept(g.ctx, "desk", 1)
@@ -385,7 +378,6 @@ func TestAnotherServerIsNotTrusted(t *testing.T) {
 }
 
 func TestJoiningWithoutFlameHubReportsThat(t *testing.T) {
-	t.Parallel()
 	g, lines := newRig(t, "blue")
 	_, err := lines[0].Accept(g.ctx, "desk", 1)
 	require.ErrorContains(t, err, "`flame hub` does not answer")
@@ -396,7 +388,6 @@ func TestJoiningWithoutFlameHubReportsThat(t *testing.T) {
 }
 
 func TestInvalidRequestsAreRefused(t *testing.T) {
-	t.Parallel()
 	g, lines := newRig(t, "blue", "blue")
 	g.serve()
 	g.join(lines[0], "desk")
@@ -417,7 +408,6 @@ func TestInvalidRequestsAreRefused(t *testing.T) {
 }
 
 func TestAnInvitationIsALine(t *testing.T) {
-	t.Parallel()
 	f := Folder{Path: filepath.Join(t.TempDir(), "hub"), Temporary: true}
 	_, err := f.Invite(t.Context(), InviteOptions{Project: "blue", For: time.Hour}, start)
 	require.ErrorContains(t, err, f.Path+" contains no hub")
@@ -463,7 +453,6 @@ func TestAnInvitationIsALine(t *testing.T) {
 }
 
 func TestAFolderWithoutAHubIsReported(t *testing.T) {
-	t.Parallel()
 	empty := t.TempDir()
 	require.NoError(t, os.Chmod(empty, 0o700))
 	for _, path := range []string{empty, filepath.Join(empty, "missing")} {
@@ -483,7 +472,6 @@ func TestAFolderWithoutAHubIsReported(t *testing.T) {
 }
 
 func TestAFolderIsTheUsersOwn(t *testing.T) {
-	t.Parallel()
 	base := t.TempDir()
 	f := Folder{Path: filepath.Join(base, "hub"), Temporary: true}
 	require.NoError(t, f.prepare())
@@ -521,7 +509,6 @@ func TestAFolderIsTheUsersOwn(t *testing.T) {
 }
 
 func TestALedgerIsCheckedAndHasNoDuplicates(t *testing.T) {
-	t.Parallel()
 	_, key, err := newKey()
 	require.NoError(t, err)
 	_, other, err := newKey()
@@ -596,14 +583,12 @@ func TestTheServerThatIsFound(t *testing.T) {
 }
 
 func TestAUnitQuotesItsWords(t *testing.T) {
-	t.Parallel()
 	unit := Unit([]string{"/opt/a b/flame", "hub", "--data", `/x%y/$HOME/"`}, "/bin")
 	assert.Contains(t, unit, `ExecStart="/opt/a b/flame" "hub" "--data" "/x%%y/$$HOME/\""`+"\n")
 	assert.Contains(t, unit, "Environment=\"PATH=/bin\"\n")
 }
 
 func TestTheServerReportsWhetherItAcceptsAConfiguration(t *testing.T) {
-	t.Parallel()
 	g, _ := newRig(t)
 	line := g.invite("blue")
 	_, err := client.Identity{URL: line.server(), Seed: line.seed, Pin: line.pin, Inbox: client.InboxOf("x")}.Dial(g.ctx)

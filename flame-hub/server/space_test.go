@@ -23,7 +23,6 @@ func filling() string {
 }
 
 func TestAFullProjectDoesNotAffectOthers(t *testing.T) {
-	t.Parallel()
 	g, lines := newRig(t, "blue", "red")
 	_, err := g.folder.edit(g.ctx, func(l *ledger) error { l.Space = 2 << 20; return nil })
 	require.NoError(t, err)
@@ -75,7 +74,6 @@ func TestAFullProjectDoesNotAffectOthers(t *testing.T) {
 }
 
 func TestURLsOfServers(t *testing.T) {
-	t.Parallel()
 	for url, right := range map[string]bool{
 		"nats://h": true, "tls://h:4222,tls://g:65535": true, "nats://h:99999": false, "nats://h:4222,nats://h:65536": false, "http://h": false,
 	} {

@@ -61,7 +61,6 @@ func save(f *projecttest.Fixture, frames ...core.Frame) {
 }
 
 func TestTheBoardShowsChangesOfOtherProcesses(t *testing.T) {
-	t.Parallel()
 	f := projecttest.New(t)
 	p, look := watch(f)
 	look()
@@ -91,7 +90,6 @@ func TestTheBoardShowsChangesOfOtherProcesses(t *testing.T) {
 }
 
 func TestTotalsIncludeTheFrameAndAllFramesBelow(t *testing.T) {
-	t.Parallel()
 	f := projecttest.New(t)
 	p, look := watch(f)
 	used := func(id, parent string, tokens int64) {
@@ -119,10 +117,8 @@ func TestTotalsIncludeTheFrameAndAllFramesBelow(t *testing.T) {
 // Whatever happens to a tree, a page that was told of each change knows what a page
 // knows that begins then.
 func TestAFollowingPageKnowsAsMuchAsANewPage(t *testing.T) {
-	t.Parallel()
 	for seed := range uint64(4) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
-			t.Parallel()
 			r := rand.New(rand.NewPCG(seed, 1))
 			f := projecttest.New(t)
 			followed, look := watch(f)
@@ -184,7 +180,6 @@ func run(id string, change func(*record.Agent)) record.Agent {
 }
 
 func TestTheBoardFollowsAgentsToTheirEnd(t *testing.T) {
-	t.Parallel()
 	f := projecttest.New(t)
 	p, look := watch(f)
 	look()
@@ -229,7 +224,6 @@ func TestTheBoardFollowsAgentsToTheirEnd(t *testing.T) {
 }
 
 func TestConflictsWaitUntilTheyAreSettled(t *testing.T) {
-	t.Parallel()
 	f := projecttest.New(t)
 	p, look := watch(f)
 	look()
@@ -251,7 +245,6 @@ func TestConflictsWaitUntilTheyAreSettled(t *testing.T) {
 }
 
 func TestGapsAreStretchesWithoutWork(t *testing.T) {
-	t.Parallel()
 	const minute = core.Millis(60_000)
 	f := projecttest.New(t)
 	by := projecttest.Host("s")
@@ -278,7 +271,6 @@ func TestGapsAreStretchesWithoutWork(t *testing.T) {
 }
 
 func TestGoalsAreCutToOneLine(t *testing.T) {
-	t.Parallel()
 	f := projecttest.New(t)
 	p, look := watch(f)
 	frame := f.Push(projecttest.Host("s"), "a\x1b[31m\nb\u202e"+lo.RandomString(5000, lo.LettersCharset))

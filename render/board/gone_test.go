@@ -24,10 +24,8 @@ import (
 )
 
 func TestADeletedFrameLeavesTheBoard(t *testing.T) {
-	t.Parallel()
 	for _, many := range []int{10, 6000} {
 		t.Run(fmt.Sprint(many, " frames"), func(t *testing.T) {
-			t.Parallel()
 			f := projecttest.New(t)
 			frames := make([]core.Frame, many)
 			for i := range frames {
@@ -56,7 +54,6 @@ func TestADeletedFrameLeavesTheBoard(t *testing.T) {
 }
 
 func TestAMovedFrameMovesItsTotal(t *testing.T) {
-	t.Parallel()
 	f := projecttest.New(t)
 	p, look := watch(f)
 	put := func(id, parent string) {
@@ -80,7 +77,6 @@ func TestAMovedFrameMovesItsTotal(t *testing.T) {
 
 // Where older files are put back, what was read of the newer ones is no more.
 func TestTheBoardReadsAnOlderCopyFromTheBeginning(t *testing.T) {
-	t.Parallel()
 	dir := t.TempDir()
 	open := func(name string) *store.Store { return store.Open(filepath.Join(dir, name), store.Options{}) }
 	tell := func(s *store.Store, times int, at core.Millis) {
@@ -105,7 +101,6 @@ func TestTheBoardReadsAnOlderCopyFromTheBeginning(t *testing.T) {
 		"with more other events":    {9, 6},
 	} {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
 			back := filepath.Join(t.TempDir(), "data")
 			require.NoError(t, os.CopyFS(back, os.DirFS(filepath.Join(dir, "old"))))
 			tell(store.Open(back, store.Options{}), tt.more, tt.at)
@@ -166,7 +161,6 @@ func shown(t *testing.T, f *board.Feed, id string) {
 
 // Whoever restores a backup may replace the folder, or the files in it.
 func TestAFeedReadsReplacedDataAgain(t *testing.T) {
-	t.Parallel()
 	tests := map[string]func(t *testing.T, data, old string){
 		"the folder": func(t *testing.T, data, old string) {
 			require.NoError(t, os.RemoveAll(data))
@@ -183,7 +177,6 @@ func TestAFeedReadsReplacedDataAgain(t *testing.T) {
 	}
 	for name, replace := range tests {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
 			data, old := filepath.Join(t.TempDir(), "data"), filepath.Join(t.TempDir(), "old")
 			saved(t, data, "now")
 			saved(t, old, "before")
@@ -203,7 +196,6 @@ func TestAFeedReadsReplacedDataAgain(t *testing.T) {
 }
 
 func TestAFeedClosesEarlierOpeningsAfterAWhile(t *testing.T) {
-	t.Parallel()
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
 		data := filepath.Join(dir, "data")

@@ -19,7 +19,6 @@ import (
 )
 
 func TestARowNamesTheMachineOfItsFrame(t *testing.T) {
-	t.Parallel()
 	f := projecttest.New(t)
 	p, look := watch(f)
 	for _, machine := range []string{"laptop-x7k2", ""} { // it is taken over
@@ -31,7 +30,6 @@ func TestARowNamesTheMachineOfItsFrame(t *testing.T) {
 
 // What was begun has a time, also if an import does not say when; what never was, none.
 func TestARowHasTheStartAndEndOfWork(t *testing.T) {
-	t.Parallel()
 	tests := map[string]struct {
 		frame       core.Frame
 		from, until core.Millis
@@ -48,7 +46,6 @@ func TestARowHasTheStartAndEndOfWork(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
 			f := projecttest.New(t)
 			tt.frame.ID, tt.frame.Goal, tt.frame.CreatedAt, tt.frame.UpdatedAt = "frame-aaaaaaaa", "work", 10, 40
 			save(f, tt.frame)
@@ -61,7 +58,6 @@ func TestARowHasTheStartAndEndOfWork(t *testing.T) {
 }
 
 func TestARowSaysWhetherItIsATurn(t *testing.T) {
-	t.Parallel()
 	f := projecttest.New(t)
 	s := projecttest.Host("s")
 	p, look := watch(f)
@@ -87,7 +83,6 @@ func TestARowSaysWhetherItIsATurn(t *testing.T) {
 }
 
 func TestTheBoardShowsAgentsOfOtherMachinesWhileTheyReport(t *testing.T) {
-	t.Parallel()
 	f := projecttest.New(t)
 	p, look := watch(f)
 	shown := func(do func(tx project.Tx) error) map[string]core.AgentState {
@@ -112,7 +107,6 @@ func TestTheBoardShowsAgentsOfOtherMachinesWhileTheyReport(t *testing.T) {
 
 // Time counts while a session works: all in minutes, the frame begins at 0, and it is looked at at 100.
 func TestTimeOfAFrameCountsWhileItsSessionWorks(t *testing.T) {
-	t.Parallel()
 	const minute = 60_000
 	frame := func(id, parent, session string, status core.Status, until core.Millis) core.Frame {
 		return core.Frame{ID: id, Parent: parent, Session: session, Goal: id, Status: status, CreatedAt: 1, StartedAt: 1, EndedAt: until, UpdatedAt: max(1, until)}
@@ -144,7 +138,6 @@ func TestTimeOfAFrameCountsWhileItsSessionWorks(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
 			f := projecttest.New(t)
 			f.Clock = 100 * minute
 			status := core.InProgress
@@ -174,7 +167,6 @@ func TestTimeOfAFrameCountsWhileItsSessionWorks(t *testing.T) {
 
 // A session's end changes no frame, and its frame stands still all the same.
 func TestAnOpenFrameStandsStillAtTheEndOfItsSession(t *testing.T) {
-	t.Parallel()
 	f := projecttest.New(t)
 	p, look := watch(f)
 	s := projecttest.Host("s")

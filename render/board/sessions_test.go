@@ -54,10 +54,8 @@ func changeSession(f *projecttest.Fixture, id string, change func(*core.Session)
 
 // An end is no activity: among many subagents it does not bring one to the top of the list.
 func TestTheBoardSeesTheEndOfOneOfManyNativeSubagents(t *testing.T) {
-	t.Parallel()
 	ended := func(s *core.Session) { s.State, s.IsCompleted = core.SessionEnded, true }
 	t.Run("with its frame", func(t *testing.T) {
-		t.Parallel()
 		f, p, look := followed(t)
 		require.Equal(t, core.AgentActive, p.agents["c-3"].State)
 		changeSession(f, "c-3", ended)
@@ -74,7 +72,6 @@ func TestTheBoardSeesTheEndOfOneOfManyNativeSubagents(t *testing.T) {
 		assert.Equal(t, core.AgentActive, p.agents["c-4"].State)
 	})
 	t.Run("alone", func(t *testing.T) {
-		t.Parallel()
 		f, p, look := followed(t)
 		changeSession(f, "c-3", ended)
 		for range 2 { // some are asked for at each reading
@@ -83,7 +80,6 @@ func TestTheBoardSeesTheEndOfOneOfManyNativeSubagents(t *testing.T) {
 		assert.Equal(t, core.AgentCompleted, p.agents["c-3"].State)
 	})
 	t.Run("after the clock went back", func(t *testing.T) {
-		t.Parallel()
 		f, p, look := followed(t)
 		changeSession(f, "c-49", func(s *core.Session) { s.State, s.LastActivityAt = core.SessionIdle, 1 })
 		for range 2 {
@@ -94,7 +90,6 @@ func TestTheBoardSeesTheEndOfOneOfManyNativeSubagents(t *testing.T) {
 }
 
 func TestALaterBoardShowsEarlierNativeSubagents(t *testing.T) {
-	t.Parallel()
 	f := projecttest.New(t)
 	p, look := watch(f)
 	natives(f, 3)
@@ -112,7 +107,6 @@ func TestALaterBoardShowsEarlierNativeSubagents(t *testing.T) {
 }
 
 func TestAnEndedSessionDoesNotWork(t *testing.T) {
-	t.Parallel()
 	const minute = core.Millis(60_000)
 	for name, end := range map[string]func(f *projecttest.Fixture){
 		"ended": func(f *projecttest.Fixture) {
@@ -123,7 +117,6 @@ func TestAnEndedSessionDoesNotWork(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
 			f := projecttest.New(t)
 			p, look := watch(f)
 			f.Push(projecttest.Host("s"), "work")
@@ -141,7 +134,6 @@ func TestAnEndedSessionDoesNotWork(t *testing.T) {
 
 // Gaps are found now and then while things change, and at last.
 func TestTheBoardSearchesGapsALittleLater(t *testing.T) {
-	t.Parallel()
 	const minute = core.Millis(60_000)
 	f := projecttest.New(t)
 	p, look := watch(f)
@@ -170,7 +162,6 @@ func TestTheBoardSearchesGapsALittleLater(t *testing.T) {
 }
 
 func TestTheBoardKeepsTheLongestGaps(t *testing.T) {
-	t.Parallel()
 	const minute = core.Millis(60_000)
 	f := projecttest.New(t)
 	p, look := watch(f)

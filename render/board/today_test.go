@@ -19,7 +19,6 @@ import (
 )
 
 func TestDecisionsAreTheLatestOfAllFrames(t *testing.T) {
-	t.Parallel()
 	f := projecttest.New(t)
 	by := projecttest.Host("s")
 	latest := func() []board.Item {
@@ -51,7 +50,6 @@ func TestDecisionsAreTheLatestOfAllFrames(t *testing.T) {
 }
 
 func TestDecisionsHaveManyChangesAfterThem(t *testing.T) {
-	t.Parallel()
 	f := projecttest.New(t)
 	by := projecttest.Host("s")
 	frame := f.Push(by, "Keys")
@@ -69,7 +67,6 @@ func TestDecisionsHaveManyChangesAfterThem(t *testing.T) {
 }
 
 func TestTheCostOfDaysIsSpreadOverTheTimeInWhichWasWorked(t *testing.T) {
-	t.Parallel()
 	const hour = core.Millis(3600_000)
 	f := projecttest.New(t)
 	midnight := core.MillisOf(time.Date(2026, 11, 24, 0, 0, 0, 0, time.Local))
@@ -95,7 +92,6 @@ func TestTheCostOfDaysIsSpreadOverTheTimeInWhichWasWorked(t *testing.T) {
 }
 
 func TestWhatAPersonCanActOnNeedsThem(t *testing.T) {
-	t.Parallel()
 	f := projecttest.New(t)
 	by := projecttest.Host("s")
 	root := f.Push(by, "Root")
