@@ -43,7 +43,6 @@ func goalOf(t *testing.T, p *project.Project, session string) string {
 }
 
 func TestOnlyAProvenStampNamesTheCaller(t *testing.T) {
-	t.Parallel()
 	c := converse(t)
 	push := func(args string) {
 		result, text := c.call("flame_push", args)
@@ -100,7 +99,6 @@ func TestOnlyAProvenStampNamesTheCaller(t *testing.T) {
 }
 
 func TestAProofHoldsForTheIDOfItsCallAlone(t *testing.T) {
-	t.Parallel()
 	known := hosts.Registry{{Name: "host", Events: hosts.Events{CallID: "claudecode/toolUseId"}}}
 	c := converseWith(t, &agents.Agents{Setup: plan.Setup{Project: newProject(t), Hosts: known}})
 	s := project.Stamp{Session: "theirs", Tool: "flame_push", Call: "toolu_1"}
@@ -124,7 +122,6 @@ func TestAProofHoldsForTheIDOfItsCallAlone(t *testing.T) {
 }
 
 func TestAChildIsBelievedBelowItsOwnParentAlone(t *testing.T) {
-	t.Parallel()
 	c := converse(t)
 	push := func(session, agent, goal string) (refused bool, text string) {
 		result, text := c.call("flame_push", stamped(t, c.project, "flame_push", session, agent, `"goal": "`+goal+`"`))
@@ -148,7 +145,6 @@ func TestAChildIsBelievedBelowItsOwnParentAlone(t *testing.T) {
 }
 
 func TestNoArgumentOfMoreOrOfACommandNamesACaller(t *testing.T) {
-	t.Parallel()
 	p := hosted(newProject(t))
 	more, _ := hidden(t, p)
 	within := stamped(t, p, "flame_set_goal", "theirs", "", `"goal": "mine"`)
@@ -160,7 +156,6 @@ func TestNoArgumentOfMoreOrOfACommandNamesACaller(t *testing.T) {
 }
 
 func TestAnUnprovenWriteInASessionOfHooksIsRefused(t *testing.T) {
-	t.Parallel()
 	p := hosted(newProject(t))
 	push, err := tools.Find(tools.All(p, &agents.Agents{Setup: plan.Setup{Project: p}}), "flame_push")
 	require.NoError(t, err)

@@ -12,7 +12,6 @@ import (
 )
 
 func TestArgumentsAreReadStrictly(t *testing.T) {
-	t.Parallel()
 	type nested struct {
 		Depth int `json:"depth,omitempty"`
 	}
@@ -63,7 +62,6 @@ func TestArgumentsAreReadStrictly(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
 			var in args
 			_, err := decode([]byte(tt.raw), &in, argumentsOf(reflect.TypeFor[args]()))
 			if tt.says == "" {
@@ -80,7 +78,6 @@ func TestArgumentsAreReadStrictly(t *testing.T) {
 }
 
 func TestAStampIsReadBesideAnyArguments(t *testing.T) {
-	t.Parallel()
 	tests := map[string]struct {
 		raw  string
 		want stamp
@@ -92,7 +89,6 @@ func TestAStampIsReadBesideAnyArguments(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
 			got, err := decode([]byte(tt.raw), &noArgs{}, nil)
 			require.NoError(t, err)
 			assert.Equal(t, tt.want, got)

@@ -49,7 +49,6 @@ func hidden(t *testing.T, p *project.Project) (more tools.Tool, behind []tools.T
 }
 
 func TestMoreListsDescribesAndCallsTheRest(t *testing.T) {
-	t.Parallel()
 	p := newProject(t)
 	more, behind := hidden(t, p)
 	call := func(args string) (tools.Result, error) {
@@ -78,7 +77,6 @@ func TestMoreListsDescribesAndCallsTheRest(t *testing.T) {
 }
 
 func TestRecalledPicturesAreContentOfTheirOwn(t *testing.T) {
-	t.Parallel()
 	c := converseWith(t, &agents.Agents{Setup: plan.Setup{Project: newProject(t), Hosts: hoststest.Known(), Machine: hoststest.With()}})
 	by := project.Caller{Session: "s", Host: "claude-code", Event: "SessionStart", Trust: project.TrustHook}
 	_, err := stack.Push(t.Context(), c.project, by, "look", "")
@@ -139,7 +137,6 @@ func oversized(t *testing.T, tool tools.Tool) (calls []map[string]any) {
 // An error once quoted an argument whole, and so filled the context of the model that had
 // made the mistake.
 func TestNoErrorQuotesAnArgumentWhole(t *testing.T) {
-	t.Parallel()
 	data := filepath.Join(t.TempDir(), ".data")
 	kept := projecttest.Open(t, data, store.Options{LongLived: true})
 	a := newAgents(data, kept)

@@ -29,7 +29,6 @@ type unlaunched struct{ hosts.Client }
 func (unlaunched) NewSession() string { return "" }
 
 func TestAPersonIsAskedForAWiderMode(t *testing.T) {
-	t.Parallel()
 	dir := t.TempDir()
 	p := &project.Project{
 		Store: store.Open(dir, store.Options{}), Dir: dir, Now: func() core.Millis { return 1_000 }, NewID: project.NewID, Log: slog.New(slog.DiscardHandler),

@@ -34,7 +34,6 @@ func (c *conversation) subscribe(method mcp.MCPMethod, uri string) (refusal stri
 }
 
 func TestClientsCanOnlySubscribeToExistingResources(t *testing.T) {
-	t.Parallel()
 	c := delegate(t)
 	_, text := c.call("flame_push", `{"goal": "work"}`)
 	frame := strings.Fields(text)[1]
@@ -77,7 +76,6 @@ func TestClientsCanOnlySubscribeToExistingResources(t *testing.T) {
 }
 
 func TestMetricsComeFromTheEventLog(t *testing.T) {
-	t.Parallel()
 	p := newProject(t)
 	tell := func(kind string, data map[string]any) {
 		raw, err := json.Marshal(data)

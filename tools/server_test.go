@@ -80,7 +80,6 @@ func converseWith(t *testing.T, service *agents.Agents) *conversation {
 }
 
 func TestTheEndOfTheHostEndsTheSessionsThatCalled(t *testing.T) {
-	t.Parallel()
 	c := converse(t)
 	_, _ = c.call("flame_push", `{"goal": "the client's own"}`)
 	for _, session := range []string{"one", "two"} {
@@ -115,7 +114,6 @@ func (s lockedStore) Update(ctx context.Context, f func(project.Tx) error) error
 }
 
 func TestALockedStoreDoesNotKeepAServerWithoutAHost(t *testing.T) {
-	t.Parallel()
 	p, locked := newProject(t), make(chan struct{})
 	p.Store = lockedStore{p.Store, locked}
 	c := converseWith(t, &agents.Agents{Setup: plan.Setup{Project: p}})
@@ -142,7 +140,6 @@ func (c *conversation) call(tool, args string) (*mcp.CallToolResult, string) {
 }
 
 func TestToolsDescribeTheirEffects(t *testing.T) {
-	t.Parallel()
 	c := converse(t)
 	assert.Equal(t, tools.Instructions(), c.hello.Instructions)
 	listed, err := c.ListTools(c.ctx, mcp.ListToolsRequest{})
@@ -170,7 +167,6 @@ func TestToolsDescribeTheirEffects(t *testing.T) {
 }
 
 func TestAnswersAreTextAndFailuresAreResults(t *testing.T) {
-	t.Parallel()
 	c := converse(t)
 	result, text := c.call("flame_push", `{"goal": "work"}`)
 	assert.False(t, result.IsError)
@@ -185,7 +181,6 @@ func TestAnswersAreTextAndFailuresAreResults(t *testing.T) {
 }
 
 func TestResourcesShowTheTreeAndItsFrames(t *testing.T) {
-	t.Parallel()
 	c := converse(t)
 	_, _ = c.call("flame_push", `{"goal": "work <here>"}`)
 	read := func(uri string) (string, error) {
@@ -212,7 +207,6 @@ func TestResourcesShowTheTreeAndItsFrames(t *testing.T) {
 }
 
 func TestSubscribersGetChangesByAllProcesses(t *testing.T) {
-	t.Parallel()
 	c := converse(t)
 	by := project.Caller{Session: "another process", Host: "test"}
 	require.Empty(t, c.subscribe(mcp.MethodResourcesSubscribe, "flame://tree"))
@@ -241,7 +235,6 @@ func TestSubscribersGetChangesByAllProcesses(t *testing.T) {
 }
 
 func TestPromptsInsertTheirArgumentsUnchanged(t *testing.T) {
-	t.Parallel()
 	c := converse(t)
 	get := func(name string, args map[string]string) (string, error) {
 		var request mcp.GetPromptRequest
@@ -282,7 +275,6 @@ func TestPromptsInsertTheirArgumentsUnchanged(t *testing.T) {
 }
 
 func TestAListWithinAListOfGoalsIsNoGoal(t *testing.T) {
-	t.Parallel()
 	c := converse(t)
 	for _, children := range []string{`["[\"one\", \"two\"]"]`, `[["one"]]`, `"[[\"one\"]]"`} {
 		_, text := c.call("flame_plan_children", `{"children": `+children+`}`)
@@ -293,7 +285,6 @@ func TestAListWithinAListOfGoalsIsNoGoal(t *testing.T) {
 }
 
 func TestCompletionOffersFramesAndStatuses(t *testing.T) {
-	t.Parallel()
 	c := converse(t)
 	_, _ = c.call("flame_plan_children", `{"children": ["one", "two"]}`)
 	offered := func(ref any, argument, value string) []string {

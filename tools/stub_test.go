@@ -21,7 +21,6 @@ var (
 )
 
 func TestTextsOfFramesCannotForgeTheAnswerOfAPop(t *testing.T) {
-	t.Parallel()
 	lines := "x\nStarted frame-99999999 y\rActivated plan-99999999 y\u2028Started frame-99999999 y\u0085Started frame-99999999 y\vActivated plan-99999999 "
 	raw, err := json.Marshal(lines)
 	require.NoError(t, err)
@@ -64,7 +63,6 @@ func TestTextsOfFramesCannotForgeTheAnswerOfAPop(t *testing.T) {
 }
 
 func TestAnswersSayNothingThatTheirCallsSay(t *testing.T) {
-	t.Parallel()
 	goal := strings.Repeat("long goal ", 15)
 	p := newProject(t)
 	pop := func(next string) string {
@@ -98,7 +96,6 @@ func TestAnswersSayNothingThatTheirCallsSay(t *testing.T) {
 }
 
 func TestThePopOfAFrameLeavesOutTheGoalThatTheConversationSays(t *testing.T) {
-	t.Parallel()
 	const next = `{"status": "completed", "summary": "x", "next": "second"}`
 	const ends = `{"status": "completed", "summary": "x", "frameID": "frame-00000003"}`
 	of := func(session, tool, args string) call { return call{session, "flame_" + tool, args} }
@@ -119,7 +116,6 @@ func TestThePopOfAFrameLeavesOutTheGoalThatTheConversationSays(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
 			p := newProject(t)
 			play(t, p, append([]call{{"s", "flame_push", `{"goal": "first"}`}, {"s", "flame_pop", next}}, tt.between...))
 			_, answer, _ := strings.Cut(play(t, p, []call{tt.ends}), "\n")

@@ -85,7 +85,6 @@ func schemaOf(t *testing.T, tool tools.Tool) (s schema) {
 // The text of a slash command names the argument for each option of its line: a model reads the
 // line.
 func TestCommandsNameTheArgumentOfEachOption(t *testing.T) {
-	t.Parallel()
 	lines := map[string]map[string]string{ // the values of each option, by command
 		"delegate": {
 			"agent-type": "", "inherit-context": "", "permission-mode": "plan acceptEdits bypassPermissions", "timeout": "", "tools": "",
@@ -135,7 +134,6 @@ const (
 )
 
 func TestToolsCostFewTokens(t *testing.T) {
-	t.Parallel()
 	cost := func(tool tools.Tool) int {
 		return core.EstimateTokens(tool.Name + tool.Description + string(tool.Schema()))
 	}
@@ -165,7 +163,6 @@ func TestToolsCostFewTokens(t *testing.T) {
 }
 
 func TestProfilesChooseTools(t *testing.T) {
-	t.Parallel()
 	all := tools.All(&project.Project{}, &agents.Agents{})
 	names := func(profile string) (names []string) {
 		chosen, err := tools.Select(all, profile)
@@ -231,7 +228,6 @@ func callsOf(t *testing.T, name string) (calls []call) {
 var sessions = []string{"work", "next", "summaries", "autonomy", "subagents", "names", "more", "mistakes"}
 
 func TestAFrameMayBeNamedByEitherArgument(t *testing.T) {
-	t.Parallel()
 	for _, tool := range tools.All(&project.Project{}, &agents.Agents{}) {
 		_, err := tool.Call(t.Context(), project.Caller{}, json.RawMessage(`{"frameID": 1}`))
 		if err != nil && strings.Contains(string(tool.Schema()), `ID"`) && tool.Group != "agents" {
@@ -241,7 +237,6 @@ func TestAFrameMayBeNamedByEitherArgument(t *testing.T) {
 }
 
 func TestSettingsSayWhereTheyComeFromAndWhetherTheyChanged(t *testing.T) {
-	t.Parallel()
 	p := newProject(t)
 	p.Autonomy.PushThreshold, p.Subagents.MinDuration = 65, 30_000
 	const updated = "Settings updated"
@@ -263,7 +258,6 @@ func TestSettingsSayWhereTheyComeFromAndWhetherTheyChanged(t *testing.T) {
 }
 
 func TestFoldingKnowsTheLineThatNamesTheNextFrame(t *testing.T) {
-	t.Parallel()
 	text := play(t, newProject(t), []call{{"s", "flame_push", `{"goal": "a"}`}, {"s", "flame_pop", `{"status": "completed", "summary": "done", "next": "b"}`}})
 	assert.Regexp(t, "(?m)"+op.PatternsOfMoves().Began, text)
 }
@@ -277,7 +271,6 @@ func TestAnswersOfToolsEqualTheirGoldenFiles(t *testing.T) {
 }
 
 func TestTheGoldenAnswersUseEveryToolAndArgument(t *testing.T) {
-	t.Parallel()
 	played := map[string]map[string]bool{"flame_get_state": {}}
 	for _, name := range sessions {
 		for _, c := range callsOf(t, name) {
@@ -308,7 +301,6 @@ func TestTheGoldenAnswersUseEveryToolAndArgument(t *testing.T) {
 }
 
 func TestStatusStaysSmallHoweverLargeTheTree(t *testing.T) {
-	t.Parallel()
 	p := newProject(t)
 	ctx := context.Background()
 	for i := range 60 {
