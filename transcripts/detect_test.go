@@ -49,8 +49,7 @@ func TestALogIsRecognizedByItsContent(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			logs, err := formats.Detect(tt.path, nil)
-			require.NoError(t, err)
+			logs := detected(t, tt.path)
 			require.Len(t, logs, 1+tt.agents)
 			assert.Same(t, tt.want, logs[0].Format)
 			assert.Equal(t, tt.host, logs[0].Host())
@@ -79,13 +78,8 @@ func TestInputIsRecognizedByItsFirstLine(t *testing.T) {
 		require.NoError(t, err, name)
 		require.Len(t, logs, 1)
 		assert.Same(t, want, logs[0].Format, name)
-		whole, err := collect(samples[name], sample(t, name))
-		require.NoError(t, err)
-		var read []core.Message
-		for m, err := range logs[0].Messages(t.Context()) {
-			require.NoError(t, err)
-			read = append(read, m)
-		}
+		whole := sampled(t, name)
+		read := all(t, logs[0].Messages(t.Context()))
 		assert.Equal(t, whole, read, "the reader returns the beginning, too")
 	}
 }
@@ -100,12 +94,10 @@ func TestSubagentsOfTheOldLayoutAreBesideTheirSession(t *testing.T) {
 	write("s2.jsonl", `{"type":"summary","summary":"x","leafUuid":"u"}`+"\n"+`{"type":"user","sessionId":"s2","message":{"content":"go"}}`+"\n")
 	write("agent-1234abc.jsonl", `{"type":"user","isSidechain":true,"agentId":"1234abc","sessionId":"s1","message":{"content":"go"}}`+"\n")
 	write("agent-5678def.jsonl", `{"type":"user","isSidechain":true,"agentId":"5678def","sessionId":"s2","message":{"content":"go"}}`+"\n")
-	logs, err := formats.Detect(filepath.Join(dir, "s2.jsonl"), nil)
-	require.NoError(t, err)
+	logs := detected(t, filepath.Join(dir, "s2.jsonl"))
 	require.Len(t, logs, 2)
 	assert.Equal(t, "5678def", logs[1].Agent)
-	logs, err = formats.Detect(dir, nil)
-	require.NoError(t, err)
+	logs = detected(t, dir)
 	assert.Len(t, logs, 4)
 }
 
@@ -118,8 +110,7 @@ func TestFlamesOwnFolderIsSkipped(t *testing.T) {
 		require.NoError(t, os.WriteFile(path, line, 0o644))
 	}
 	for path, want := range map[string]int{dir: 1, inside: 1, filepath.Join(dir, ".flame"): 2} {
-		logs, err := formats.Detect(path, nil)
-		require.NoError(t, err)
+		logs := detected(t, path)
 		assert.Len(t, logs, want, path)
 	}
 }

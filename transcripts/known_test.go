@@ -47,8 +47,7 @@ func TestLogsAreKnownHoweverTheyBegin(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "log.json")
 			require.NoError(t, os.WriteFile(path, []byte(tt.text), 0o600))
 			for _, at := range []string{path, filepath.Dir(path)} {
-				logs, err := formats.Detect(at, nil)
-				require.NoError(t, err)
+				logs := detected(t, at)
 				require.Len(t, logs, 1)
 				require.Same(t, tt.want, logs[0].Format)
 				var read []core.Message
@@ -74,8 +73,7 @@ func TestAByteOrderMarkHidesNoLine(t *testing.T) {
 	}
 	path := filepath.Join(t.TempDir(), "log.jsonl")
 	require.NoError(t, os.WriteFile(path, []byte(line("a")+"\ufeff"+line("b")), 0o600))
-	logs, err := formats.Detect(path, nil)
-	require.NoError(t, err)
+	logs := detected(t, path)
 	var read []core.Role
 	for m, err := range logs[0].Messages(t.Context()) {
 		require.NoError(t, err)
@@ -92,8 +90,7 @@ func without(u core.Usage) core.Usage {
 func TestAKnownLogWithoutAKnownEntryIsNoSuccess(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "log.jsonl")
 	require.NoError(t, os.WriteFile(path, []byte(`{"type":"turn-of-the-future","sessionId":"s","words":"hello"}`+"\n"), 0o600))
-	logs, err := formats.Detect(path, nil)
-	require.NoError(t, err)
+	logs := detected(t, path)
 	var last error
 	for _, err := range logs[0].Messages(t.Context()) {
 		last = err
@@ -111,8 +108,7 @@ func TestARecordIsFoundAgainByItsNumber(t *testing.T) {
 		blank, "testdata/gemini/session.jsonl", "testdata/gemini/family.jsonl", "testdata/older/counts.jsonl", "testdata/export.json",
 		"testdata/compact.jsonl", "testdata/family/run.ndjson",
 	} {
-		logs, err := formats.Detect(path, nil)
-		require.NoError(t, err)
+		logs := detected(t, path)
 		records, read := map[int][]core.Message{}, 0
 		for r, err := range logs[0].Matching(t.Context(), nil) {
 			require.NoError(t, err)
@@ -138,8 +134,7 @@ func TestCodexAnswersCountOnce(t *testing.T) {
 		"codex/resumed.jsonl": {TokensIn: 42_636, TokensOut: 80, ToolCalls: 2, CostUSD: 0.21558},
 		"codex/forked.jsonl":  {TokensIn: 33_009, TokensOut: 60, ToolCalls: 2, CostUSD: 0.166845},
 	} {
-		messages, err := collect(samples[name], sample(t, name))
-		require.NoError(t, err)
+		messages := sampled(t, name)
 		var sum core.Usage
 		for _, m := range messages {
 			sum = sum.Add(m.Usage)
@@ -151,8 +146,7 @@ func TestCodexAnswersCountOnce(t *testing.T) {
 }
 
 func TestCodexChangesOfFilesAreExact(t *testing.T) {
-	messages, err := collect(samples["codex/resumed.jsonl"], sample(t, "codex/resumed.jsonl"))
-	require.NoError(t, err)
+	messages := sampled(t, "codex/resumed.jsonl")
 	var changes []core.FileChange
 	for _, m := range messages {
 		for _, p := range m.Parts {
@@ -201,8 +195,7 @@ func FuzzCodexTurn(f *testing.F) {
 }
 
 func TestGeminiAnswersCountOnce(t *testing.T) {
-	messages, err := collect(samples["gemini/family.jsonl"], sample(t, "gemini/family.jsonl"))
-	require.NoError(t, err)
+	messages := sampled(t, "gemini/family.jsonl")
 	var sum core.Usage
 	var notes []core.AgentInfo
 	for _, m := range messages {

@@ -24,8 +24,7 @@ func markdown(t *testing.T, title string, messages ...core.Message) string {
 
 func TestMarkdownOfALog(t *testing.T) {
 	for name, file := range map[string]string{"claude-code": claudeFamily + ".jsonl", "opencode": "family/export.json"} {
-		messages, err := collect(samples[file], sample(t, file))
-		require.NoError(t, err)
+		messages := sampled(t, file)
 		golden(t, "family/"+name+".md", markdown(t, "MAINWORK please", messages...))
 	}
 }

@@ -104,10 +104,9 @@ const (
 )
 
 func TestRealLogsMatchTheirGoldenFiles(t *testing.T) {
-	for name, read := range samples {
+	for name := range samples {
 		t.Run(name, func(t *testing.T) {
-			messages, err := collect(read, sample(t, name))
-			require.NoError(t, err)
+			messages := sampled(t, name)
 			var b bytes.Buffer
 			aside, unknown := 0, 0
 			for _, m := range messages {
@@ -165,9 +164,8 @@ func TestAnIncompleteLastLineIsErrTorn(t *testing.T) {
 }
 
 func TestToolCallsHaveTheirResults(t *testing.T) {
-	for name, read := range samples {
-		messages, err := collect(read, sample(t, name))
-		require.NoError(t, err)
+	for name := range samples {
+		messages := sampled(t, name)
 		called := map[string]bool{}
 		for _, m := range messages {
 			for _, p := range m.Parts {
@@ -264,11 +262,7 @@ func TestALineBeyondTheLimitIsCutAndTheRestIsRead(t *testing.T) {
 	long := io.MultiReader(
 		strings.NewReader(`{"type":"user","message":{"content":"`), io.LimitReader(letters{}, 100<<20), strings.NewReader("\"}}\n"),
 		strings.NewReader(`{"type":"user","message":{"content":"after"}}`+"\n"))
-	var messages []core.Message
-	for m, err := range claudeSession(long) {
-		require.NoError(t, err)
-		messages = append(messages, m)
-	}
+	messages := all(t, claudeSession(long))
 	require.Len(t, messages, 2)
 	assert.True(t, messages[0].Unknown())
 	assert.Regexp(t, `a{100}… \(a line of 104857641 bytes\)"$`, string(messages[0].Raw))
@@ -295,6 +289,27 @@ func collect(read reader, log string) (messages []core.Message, failed error) {
 		messages = append(messages, m)
 	}
 	return messages, failed
+}
+
+// all returns the messages of a log that can be read.
+func all(t *testing.T, log iter.Seq2[core.Message, error]) (messages []core.Message) {
+	for m, err := range log {
+		require.NoError(t, err)
+		messages = append(messages, m)
+	}
+	return messages
+}
+
+// sampled returns the messages of a sample.
+func sampled(t *testing.T, name string) []core.Message {
+	return all(t, samples[name](strings.NewReader(sample(t, name))))
+}
+
+// detected returns the logs at a path.
+func detected(t *testing.T, path string) []transcripts.Log {
+	logs, err := formats.Detect(path, nil)
+	require.NoError(t, err)
+	return logs
 }
 
 func sample(t *testing.T, name string) string {
