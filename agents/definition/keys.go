@@ -19,50 +19,57 @@ import (
 
 // keys are the keys of Claude Code, OpenCode and Wave. A value that cannot
 // be read fails the definition, because the limit that it was meant to set would be missing.
-var keys = map[string]setter{
-	"name":        text(func(d *Definition) *string { return &d.Name }),
-	"description": text(func(d *Definition) *string { return &d.Description }),
-	"prompt":      text(func(d *Definition) *string { return &d.Prompt }),
-	"effort":      text(func(d *Definition) *string { return &d.Effort }),
-	"model":       value(func(d *Definition) *string { return &d.Model }, model),
-	"mode":        setRole,
-	// A request for more than a worktree must not get less.
-	"isolation":       oneOf(func(d *Definition) *string { return (*string)(&d.Isolation) }, Isolation("").Values()...),
-	"permissionMode":  value(func(d *Definition) *hosts.Mode { return &d.PermissionMode }, permissionMode),
-	"tools":           setTools,
-	"disallowedTools": setDisallowedTools,
-	"permission":      setPermission,
-	"background":      maybe(func(d *Definition) **bool { return &d.Background }, boolean),
-	"maxTurns":        value(maxTurns, from1[int]),
-	"steps":           value(maxTurns, from1[int]),
-	"maxSteps":        value(maxTurns, from1[int]),
-	"hidden":          value(func(d *Definition) *bool { return &d.Hidden }, boolean),
-	"disable":         value(func(d *Definition) *bool { return &d.Disabled }, boolean),
-	"flame":           func(r *reader, n *yaml.Node) error { return r.fields(n, flameKeys, "flame.") },
+func (r *reader) keys() map[string]setter {
+	d := &r.def
+	turns := into(&d.MaxTurns, from1[int])
+	return map[string]setter{
+		"name":        text(&d.Name),
+		"description": text(&d.Description),
+		"prompt":      text(&d.Prompt),
+		"effort":      text(&d.Effort),
+		"model":       into(&d.Model, model),
+		"mode":        r.setRole,
+		// A request for more than a worktree must not get less.
+		"isolation":       into(&d.Isolation, oneOf[Isolation](Isolation("").Values()...)),
+		"permissionMode":  into(&d.PermissionMode, oneOf[hosts.Mode](hosts.Mode("").Values()...)),
+		"tools":           r.setTools,
+		"disallowedTools": r.setDisallowedTools,
+		"permission":      r.setPermission,
+		"background":      into(&d.Background, given(boolean)),
+		"maxTurns":        turns,
+		"steps":           turns,
+		"maxSteps":        turns,
+		"hidden":          into(&d.Hidden, boolean),
+		"disable":         into(&d.Disabled, boolean),
+		"flame":           func(n *yaml.Node) error { return r.fields(n, r.flameKeys(), "flame.") },
+	}
 }
 
 // listing has the keys that only matter in lists of agents.
 var listing = []string{"color", "tags"}
 
 // flameKeys are the keys of flame's own map.
-var flameKeys = map[string]setter{
-	"host":            setHost,
-	"type":            oneOf(func(d *Definition) *string { return &d.Type }, "builder", "tester", "analyzer", "retriever"),
-	"context":         oneOf(func(d *Definition) *string { return &d.Context }, "none", "goal", "frame", "full"),
-	"timeout":         value(func(d *Definition) *time.Duration { return &d.Timeout }, duration),
-	"retries":         maybe(func(d *Definition) **int { return &d.Retries }, from0),
-	"max_depth":       maybe(func(d *Definition) **int { return &d.MaxDepth }, from0),
-	"max_children":    maybe(func(d *Definition) **int { return &d.MaxChildren }, from0),
-	"budget_tokens":   value(func(d *Definition) *int64 { return &d.BudgetTokens }, from1[int64]),
-	"budget_usd":      value(func(d *Definition) *float64 { return &d.BudgetUSD }, amount),
-	"result_schema":   value(func(d *Definition) *json.RawMessage { return &d.ResultSchema }, schema),
-	"delegate_grants": value(func(d *Definition) *[]string { return &d.DelegateGrants }, toolNames),
+func (r *reader) flameKeys() map[string]setter {
+	d := &r.def
+	return map[string]setter{
+		"host":            into(&d.Host, r.host),
+		"type":            into(&d.Type, oneOf[string]("builder", "tester", "analyzer", "retriever")),
+		"context":         into(&d.Context, oneOf[string]("none", "goal", "frame", "full")),
+		"timeout":         into(&d.Timeout, duration),
+		"retries":         into(&d.Retries, given(from0)),
+		"max_depth":       into(&d.MaxDepth, given(from0)),
+		"max_children":    into(&d.MaxChildren, given(from0)),
+		"budget_tokens":   into(&d.BudgetTokens, from1[int64]),
+		"budget_usd":      into(&d.BudgetUSD, amount),
+		"result_schema":   into(&d.ResultSchema, schema),
+		"delegate_grants": into(&d.DelegateGrants, toolNames),
+	}
 }
 
 // read takes all fields.
 func (r *reader) read(n *yaml.Node) {
 	r.limited = field(n, "tools") != nil
-	if err := r.fields(n, keys, ""); err != nil {
+	if err := r.fields(n, r.keys(), ""); err != nil {
 		r.fail(n.Line, "%v", err)
 	}
 }
@@ -77,7 +84,7 @@ func (r *reader) fields(n *yaml.Node, known map[string]setter, path string) erro
 		set := known[key.Value]
 		switch {
 		case set != nil:
-			if err := set(r, value); err != nil {
+			if err := set(value); err != nil {
 				r.fail(key.Line, "%s%s: %v", path, key.Value, err)
 			}
 		case path == "" && r.handsOn(key.Value):
@@ -148,47 +155,45 @@ func word(n *yaml.Node) (string, error) {
 	return strings.TrimSpace(n.Value), nil
 }
 
-func text(of func(*Definition) *string) setter {
-	return func(r *reader, n *yaml.Node) error {
+// text keeps the field for a key without a value.
+func text(field *string) setter {
+	return func(n *yaml.Node) error {
 		value, err := word(n)
-		if err == nil && value != "" {
-			*of(&r.def) = value
+		if value != "" {
+			*field = value
 		}
 		return err
 	}
 }
 
-func oneOf(of func(*Definition) *string, values ...string) setter {
-	return func(r *reader, n *yaml.Node) error {
+// into sets a field to the result of parse, unless parse returns an error.
+func into[T any](field *T, parse func(*yaml.Node) (T, error)) setter {
+	return func(n *yaml.Node) error {
+		value, err := parse(n)
+		if err == nil {
+			*field = value
+		}
+		return err
+	}
+}
+
+// given is for fields that are nil if their key is missing.
+func given[T any](parse func(*yaml.Node) (T, error)) func(*yaml.Node) (*T, error) {
+	return func(n *yaml.Node) (*T, error) {
+		value, err := parse(n)
+		return &value, err
+	}
+}
+
+func oneOf[T ~string](values ...string) func(*yaml.Node) (T, error) {
+	return func(n *yaml.Node) (T, error) {
 		value, err := word(n)
 		if err != nil || !slices.Contains(values, value) {
-			return fmt.Errorf("must be one of %s", strings.Join(values, ", "))
+			return "", fmt.Errorf("must be one of %s", strings.Join(values, ", "))
 		}
-		*of(&r.def) = value
-		return nil
+		return T(value), nil
 	}
 }
-
-// value sets a field to the result of parse, unless parse returns an error.
-func value[T any](of func(*Definition) *T, parse func(*yaml.Node) (T, error)) setter {
-	return func(r *reader, n *yaml.Node) error {
-		v, err := parse(n)
-		if err == nil {
-			*of(&r.def) = v
-		}
-		return err
-	}
-}
-
-// maybe is value for a field that is nil if its key is missing.
-func maybe[T any](of func(*Definition) **T, parse func(*yaml.Node) (T, error)) setter {
-	return value(of, func(n *yaml.Node) (*T, error) {
-		v, err := parse(n)
-		return &v, err
-	})
-}
-
-func maxTurns(d *Definition) *int { return &d.MaxTurns }
 
 func boolean(n *yaml.Node) (bool, error) {
 	if word := strings.ToLower(n.Value); n.Kind == yaml.ScalarNode && (word == "true" || word == "false") {
@@ -199,9 +204,8 @@ func boolean(n *yaml.Node) (bool, error) {
 
 // setRole stores in which of OpenCode's lists the agent is. It limits nothing,
 // so a value meant as a permission mode must not be accepted for it.
-func setRole(r *reader, n *yaml.Node) error {
-	var role string
-	if err := oneOf(func(*Definition) *string { return &role }, "primary", "subagent", "all")(r, n); err != nil {
+func (r *reader) setRole(n *yaml.Node) error {
+	if _, err := oneOf[string]("primary", "subagent", "all")(n); err != nil {
 		return err
 	}
 	return r.keep("mode", n)
@@ -229,24 +233,13 @@ func model(n *yaml.Node) (string, error) {
 	return name, err
 }
 
-func permissionMode(n *yaml.Node) (hosts.Mode, error) {
-	name, err := word(n)
-	if err != nil {
-		return "", err
+// host returns "" for the choice of flame.
+func (r *reader) host(n *yaml.Node) (string, error) {
+	name, err := oneOf[string](append(r.known.Names(), "auto")...)(n)
+	if name == "auto" {
+		name = ""
 	}
-	mode, err := hosts.ParseMode(name)
-	if err != nil {
-		err = fmt.Errorf("must be one of %s", strings.Join(hosts.Mode("").Values(), ", "))
-	}
-	return mode, err
-}
-
-func setHost(r *reader, n *yaml.Node) error {
-	err := oneOf(func(d *Definition) *string { return &d.Host }, append(r.known.Names(), "auto")...)(r, n)
-	if r.def.Host == "auto" {
-		r.def.Host = ""
-	}
-	return err
+	return name, err
 }
 
 // duration accepts seconds, as the settings do, or Go's notation ("5m").
@@ -292,7 +285,7 @@ type reader struct {
 }
 
 // A setter puts the value of one key into the definition.
-type setter func(r *reader, n *yaml.Node) error
+type setter func(n *yaml.Node) error
 
 // keep stores a value for a host.
 func (r *reader) keep(key string, n *yaml.Node) error {

@@ -15,7 +15,7 @@ import (
 )
 
 // setTools accepts Claude Code's list or OpenCode's map of tools.
-func setTools(r *reader, n *yaml.Node) error {
+func (r *reader) setTools(n *yaml.Node) error {
 	if n.Kind == yaml.MappingNode {
 		return r.switches(n)
 	}
@@ -24,7 +24,7 @@ func setTools(r *reader, n *yaml.Node) error {
 	return err
 }
 
-func setDisallowedTools(r *reader, n *yaml.Node) error {
+func (r *reader) setDisallowedTools(n *yaml.Node) error {
 	names, err := toolNames(n)
 	r.def.DisallowedTools = append(r.def.DisallowedTools, names...)
 	return err
@@ -126,7 +126,7 @@ func (r *reader) switches(n *yaml.Node) error {
 }
 
 // setPermission reads OpenCode's map of permissions, or one action for all tools.
-func setPermission(r *reader, n *yaml.Node) error {
+func (r *reader) setPermission(n *yaml.Node) error {
 	if n.Kind == yaml.ScalarNode {
 		return r.permit("*", "*", n)
 	}

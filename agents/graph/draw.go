@@ -51,7 +51,7 @@ const maxDepth = 100
 func drawTree(g *Graph) (string, error) {
 	var b strings.Builder
 	below, indents := g.forest.below(), make([]string, len(g.Nodes)) // of the lines below each node
-	for _, place := range g.forest.order() {
+	for _, place := range g.forest.order {
 		n, above, sign := g.Nodes[place], g.forest.parent[place], ""
 		switch {
 		case n.Depth > maxDepth:

@@ -86,7 +86,7 @@ func New(nodes []Node, links []Edge) *Graph {
 		}
 		return none
 	}))
-	for _, place := range g.forest.order() {
+	for _, place := range g.forest.order {
 		n, above := &g.Nodes[place], g.forest.parent[place]
 		n.Depth, n.Unparented = 0, above == none && (n.Parent != "" || n.Kind == KindSubagent)
 		if above != none {
@@ -109,62 +109,54 @@ func New(nodes []Node, links []Edge) *Graph {
 // A forest has the parents and children of nodes, by the places of the nodes in a list.
 type forest struct {
 	parent   []int
-	roots    []int
 	children [][]int
+	order    []int // all places, each before those below it, one tree after the other
 }
 
 // none is the parent of a root.
 const none = -1
 
-// forestOf returns the forest of nodes with these parents. It leaves out a parent that would
-// close a cycle.
+// forestOf returns the forest of nodes with these parents. It leaves out one parent of each cycle.
 func forestOf(parents []int) forest {
 	f := forest{parent: slices.Clone(parents), children: make([][]int, len(parents))}
-	tops := slices.Repeat([]int{none}, len(parents)) // by node: some node further up
 	for place, parent := range parents {
-		if parent != none && topOf(tops, parent) == place {
-			parent = none
+		if parent != none {
+			f.children[parent] = append(f.children[parent], place)
 		}
-		if f.parent[place] = parent; parent == none {
-			f.roots = append(f.roots, place)
+	}
+	seen := make([]bool, len(parents))
+	var visit func(place int)
+	visit = func(place int) {
+		seen[place], f.order = true, append(f.order, place)
+		for _, child := range f.children[place] {
+			visit(child)
+		}
+	}
+	for place, parent := range parents {
+		if parent == none {
+			visit(place)
+		}
+	}
+	for place := range parents {
+		if seen[place] {
 			continue
 		}
-		tops[place] = parent
-		f.children[parent] = append(f.children[parent], place)
+		last, path := place, map[int]bool{place: true} // up into a cycle, since no root is above
+		for !path[parents[last]] {
+			last = parents[last]
+			path[last] = true
+		}
+		above := &f.children[parents[last]]
+		f.parent[last], *above = none, lo.Without(*above, last)
+		visit(last)
 	}
 	return f
 }
 
-// topOf returns the current root above a node. It shortens the path for the next call.
-func topOf(tops []int, place int) int {
-	top := place
-	for tops[top] != none {
-		top = tops[top]
-	}
-	for place != top {
-		place, tops[place] = tops[place], top
-	}
-	return top
-}
-
-// order returns all places, each before those below it, one tree after the other.
-func (f forest) order() (order []int) {
-	todo := slices.Clone(f.roots)
-	slices.Reverse(todo)
-	for len(todo) > 0 { // trees from logs may be too deep for recursion
-		at := todo[len(todo)-1]
-		order, todo = append(order, at), todo[:len(todo)-1]
-		for _, child := range slices.Backward(f.children[at]) {
-			todo = append(todo, child)
-		}
-	}
-	return order
-}
-
 // below returns how many nodes are below each node.
 func (f forest) below() []int {
-	counts := make([]int, len(f.children))
-	for _, place := range slices.Backward(f.order()) {
+	counts := make([]int, len(f.order))
+	for _, place := range slices.Backward(f.order) {
 		if above := f.parent[place]; above != none {
 			counts[above] += 1 + counts[place]
 		}

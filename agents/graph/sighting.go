@@ -273,7 +273,7 @@ func (t *Tracker) Trail() LogGraph {
 		return none
 	}))
 	drawn := make([]LogNode, len(nodes))
-	for _, place := range trees.order() {
+	for _, place := range trees.order {
 		s, n := nodes[place], nodes[place].node()
 		if above := trees.parent[place]; above != none {
 			n.Parent, n.Depth = drawn[above].ID, drawn[above].Depth+1
