@@ -11,7 +11,6 @@ import (
 	"flame/agents/definition"
 	"flame/agents/plan"
 	"flame/agents/record"
-	"flame/agents/remote"
 	"flame/agents/supervise"
 	"flame/core"
 	"flame/hosts"
@@ -91,7 +90,7 @@ type RemoteRunner interface {
 type RemoteTask struct {
 	Queue   string
 	Retries int // how often another worker may restart the work if its worker is lost
-	Work    remote.Task
+	Work    record.Task
 }
 
 // A RemoteProgress is the progress of an agent elsewhere.
@@ -100,7 +99,7 @@ type RemoteProgress struct {
 	Begun   bool   // a worker has it
 	Over    bool   // this is the last sight
 	Lost    string // why the end of the agent is unknown; empty if it is known
-	Report  remote.Report
+	Report  record.Report
 }
 
 // NotJoined returns the error for an agent that is to run elsewhere in a project without a
@@ -126,7 +125,7 @@ func (a *Agents) Find(ctx context.Context, id string) (record.Agent, error) {
 // find is record.Find; for an agent of another machine, its error names that machine.
 func find(tx project.Tx, id string) (record.Agent, error) {
 	run, err := record.Find(tx, id)
-	return run, remote.ExplainNotFound(tx, id, err)
+	return run, record.ExplainNotFound(tx, id, err)
 }
 
 // Below returns the agents below an agent, at any depth, the newest first. For an empty id it
@@ -149,12 +148,12 @@ func (a *Agents) Running(ctx context.Context) ([]record.Agent, error) {
 func (a *Agents) Result(ctx context.Context, id string) (record.Result, error) {
 	return project.Read(ctx, a.Project, func(tx project.Tx) (record.Result, error) {
 		r, err := record.ResultOf(tx, a.Data, id)
-		return r, remote.ExplainNotFound(tx, id, err)
+		return r, record.ExplainNotFound(tx, id, err)
 	})
 }
 
 // RemoteAgents returns the agents of the project's other machines, from the last reports of those
 // machines.
-func RemoteAgents(ctx context.Context, p *project.Project) ([]remote.Agent, error) {
-	return project.Read(ctx, p, func(tx project.Tx) ([]remote.Agent, error) { return remote.List(tx, p.Now()) })
+func RemoteAgents(ctx context.Context, p *project.Project) ([]record.RemoteAgent, error) {
+	return project.Read(ctx, p, func(tx project.Tx) ([]record.RemoteAgent, error) { return record.ListRemote(tx, p.Now()) })
 }

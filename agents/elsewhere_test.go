@@ -22,7 +22,6 @@ import (
 	"flame/agents/changes"
 	"flame/agents/plan"
 	"flame/agents/record"
-	"flame/agents/remote"
 	"flame/agents/supervise"
 	"flame/core"
 	"flame/hosts"
@@ -32,7 +31,7 @@ import (
 
 // elsewhere is a hub without a network.
 type elsewhere struct {
-	run func(ctx context.Context, w remote.Task, see func(agents.RemoteProgress)) error
+	run func(ctx context.Context, w record.Task, see func(agents.RemoteProgress)) error
 
 	mu        sync.Mutex
 	cancelled []string
@@ -53,7 +52,7 @@ func (e *elsewhere) Run(ctx context.Context, errand agents.RemoteTask, see func(
 	if err != nil {
 		return err
 	}
-	w, err := remote.ReadWork(text)
+	w, err := record.ReadWork(text)
 	if err != nil {
 		return err
 	}
@@ -83,7 +82,7 @@ func (e *elsewhere) Fetch(_ context.Context, name string, to io.Writer, _ int64)
 }
 
 // joined returns a service whose project has joined a hub, with workers that do this.
-func joined(t *testing.T, run func(ctx context.Context, w remote.Task, see func(agents.RemoteProgress)) error) (*service, *elsewhere) {
+func joined(t *testing.T, run func(ctx context.Context, w record.Task, see func(agents.RemoteProgress)) error) (*service, *elsewhere) {
 	t.Helper()
 	s, e := newService(t), &elsewhere{run: run, left: map[string]string{}}
 	s.Remote = e
@@ -106,14 +105,14 @@ func (s *service) away(steps string) record.Agent {
 
 func TestAnAgentElsewhereLooksLikeALocalAgent(t *testing.T) {
 	t.Parallel()
-	var did remote.Task
+	var did record.Task
 	go1 := make(chan struct{})
-	s, e := joined(t, func(ctx context.Context, w remote.Task, see func(agents.RemoteProgress)) error {
+	s, e := joined(t, func(ctx context.Context, w record.Task, see func(agents.RemoteProgress)) error {
 		did = w
 		see(agents.RemoteProgress{})
 		half := supervise.Progress{Session: "theirs", Text: "half", Turns: 1, Usage: core.Usage{TokensIn: 100, TokensOut: 10, CostUSD: 0.5}}
 		mode := record.ModeChoice{Effective: hosts.ModePlan, CappedBy: "worker"}
-		see(agents.RemoteProgress{Begun: true, Report: remote.Report{Machine: "box-1", Progress: half, Mode: mode}})
+		see(agents.RemoteProgress{Begun: true, Report: record.Report{Machine: "box-1", Progress: half, Mode: mode}})
 		select {
 		case <-go1:
 		case <-ctx.Done():
@@ -121,7 +120,7 @@ func TestAnAgentElsewhereLooksLikeALocalAgent(t *testing.T) {
 		}
 		o := &supervise.Outcome{State: core.AgentCompleted, Reason: "done", Text: "all of it", Progress: half}
 		o.Usage.CostUSD = 0.75
-		see(agents.RemoteProgress{Begun: true, Over: true, Report: remote.Report{
+		see(agents.RemoteProgress{Begun: true, Over: true, Report: record.Report{
 			Machine: "box-1", Progress: o.Progress, Mode: mode, Outcome: o, Output: "out", Patch: "patch", Changes: []changes.Change{{Path: "a.go"}},
 		}})
 		return nil
@@ -160,7 +159,7 @@ func TestAnAgentElsewhereLooksLikeALocalAgent(t *testing.T) {
 
 func TestAQueueWithoutWorkersGivesAWarning(t *testing.T) {
 	t.Parallel()
-	s, _ := joined(t, func(ctx context.Context, _ remote.Task, see func(agents.RemoteProgress)) error {
+	s, _ := joined(t, func(ctx context.Context, _ record.Task, see func(agents.RemoteProgress)) error {
 		see(agents.RemoteProgress{Over: true, Lost: "no worker took it"})
 		return nil
 	})
@@ -177,7 +176,7 @@ func TestAnAgentElsewhereEndsAsReportedOrLost(t *testing.T) {
 	for name, c := range map[string]struct {
 		begun  bool
 		lost   string
-		report remote.Report
+		report record.Report
 		err    error
 		state  core.AgentState
 		reason string
@@ -185,16 +184,16 @@ func TestAnAgentElsewhereEndsAsReportedOrLost(t *testing.T) {
 	}{
 		"its worker is lost": {begun: true, lost: "worker lost: box-1", state: core.AgentError, reason: "worker lost: box-1"},
 		"it was refused": {
-			report: remote.Report{Outcome: &supervise.Outcome{State: core.AgentError, Reason: "the worker did not start it", Partial: true}},
+			report: record.Report{Outcome: &supervise.Outcome{State: core.AgentError, Reason: "the worker did not start it", Partial: true}},
 			state:  core.AgentError, reason: "the worker did not start it",
 		},
 		"the key is unknown": {err: core.Invalidf("the hub does not know this key"), state: core.AgentError, reason: "the hub does not know this key"},
 		"its files are gone": {
-			begun: true, report: remote.Report{Patch: "none", Outcome: &supervise.Outcome{State: core.AgentCompleted, Reason: "done", Text: "x"}},
+			begun: true, report: record.Report{Patch: "none", Outcome: &supervise.Outcome{State: core.AgentCompleted, Reason: "done", Text: "x"}},
 			state: core.AgentCompleted, reason: "done",
 		},
 		"it lacked a tool": {
-			begun: true, report: remote.Report{Outcome: &supervise.Outcome{State: core.AgentCompleted, Reason: "done", Text: "x",
+			begun: true, report: record.Report{Outcome: &supervise.Outcome{State: core.AgentCompleted, Reason: "done", Text: "x",
 				Refused: []string{"Bash", "Edit"}}},
 			state: core.AgentCompleted, reason: "done", says: "x\n(not allowed to use Bash, Edit)",
 		},
@@ -202,7 +201,7 @@ func TestAnAgentElsewhereEndsAsReportedOrLost(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s, _ := joined(t, func(_ context.Context, _ remote.Task, see func(agents.RemoteProgress)) error {
+			s, _ := joined(t, func(_ context.Context, _ record.Task, see func(agents.RemoteProgress)) error {
 				if c.err == nil {
 					see(agents.RemoteProgress{Begun: c.begun, Over: true, Lost: c.lost, Report: c.report})
 				}
@@ -222,8 +221,8 @@ func TestAnAgentElsewhereEndsAsReportedOrLost(t *testing.T) {
 func TestCancellingAnAgentElsewhereTellsItsWorker(t *testing.T) {
 	t.Parallel()
 	var e *elsewhere
-	s, e := joined(t, func(ctx context.Context, _ remote.Task, see func(agents.RemoteProgress)) error {
-		see(agents.RemoteProgress{Begun: true, Report: remote.Report{Machine: "box-1", Mode: record.ModeChoice{Effective: hosts.ModePlan}}})
+	s, e := joined(t, func(ctx context.Context, _ record.Task, see func(agents.RemoteProgress)) error {
+		see(agents.RemoteProgress{Begun: true, Report: record.Report{Machine: "box-1", Mode: record.ModeChoice{Effective: hosts.ModePlan}}})
 		for !e.toldToStop() {
 			select {
 			case <-ctx.Done():
@@ -232,7 +231,7 @@ func TestCancellingAnAgentElsewhereTellsItsWorker(t *testing.T) {
 			}
 		}
 		outcome := supervise.Outcome{State: core.AgentCancelled, Reason: "cancelled", Text: "so far"}
-		see(agents.RemoteProgress{Begun: true, Over: true, Report: remote.Report{Outcome: &outcome}})
+		see(agents.RemoteProgress{Begun: true, Over: true, Report: record.Report{Outcome: &outcome}})
 		return nil
 	})
 	run := s.until(s.away("wait").ID, core.AgentActive)
@@ -273,7 +272,7 @@ func silent(t *testing.T) (address string, made, gone chan struct{}) {
 
 func TestAnAgentElsewhereIsCancelledWhileItsBaseIsSent(t *testing.T) {
 	t.Parallel()
-	s, _ := joined(t, func(context.Context, remote.Task, func(agents.RemoteProgress)) error {
+	s, _ := joined(t, func(context.Context, record.Task, func(agents.RemoteProgress)) error {
 		assert.Fail(t, "it was given")
 		return nil
 	})
@@ -305,7 +304,7 @@ func TestAnAgentElsewhereIsCancelledWhileItsBaseIsSent(t *testing.T) {
 }
 
 // asked returns work from another machine, in a frame that this machine knows.
-func (s *service) asked(steps string) remote.Task {
+func (s *service) asked(steps string) record.Task {
 	s.t.Helper()
 	frame := core.Frame{
 		ID: "frame-theirs01", Machine: "desk-1", Status: core.InProgress, Goal: "Their work", Session: "", CreatedAt: 1, StartedAt: 1, UpdatedAt: 1,
@@ -314,7 +313,7 @@ func (s *service) asked(steps string) remote.Task {
 	s.Project.Claim = func(context.Context, core.Frame) error { return nil }
 	def, err := s.Catalog(s.Dir).Find("builder")
 	require.NoError(s.t, err)
-	return remote.WorkOf(record.Agent{
+	return record.WorkOf(record.Agent{
 		ID: s.Project.NewID("agent"), Frame: frame.ID, Host: "claude-code", Description: "Their work", Digest: def.Digest(),
 		Mode: record.ModeChoice{Effective: hosts.ModeAcceptEdits, Grant: "grant-1"}, Limits: supervise.Limits{Wall: time.Minute},
 	}, record.Assignment{Task: steps}, def)
@@ -355,7 +354,7 @@ func TestAWorkerTrustsNoDefinitionOfAnotherMachine(t *testing.T) {
 	w.Definition.HostKeys = map[string]json.RawMessage{"hooks": json.RawMessage(`{}`)}
 	text, err := json.Marshal(w)
 	require.NoError(t, err)
-	w, err = remote.ReadWork(text)
+	w, err = record.ReadWork(text)
 	require.NoError(t, err)
 	run, err := agents.AcceptRemote(s.ctx, s.Agents, w, agents.WorkerPolicy{Asker: "desk-1", Most: hosts.ModeAcceptEdits, Prepare: s.here})
 	require.NoError(t, err)

@@ -12,7 +12,6 @@ import (
 
 	"flame/agents/changes"
 	"flame/agents/record"
-	"flame/agents/remote"
 	"flame/agents/supervise"
 	"flame/core"
 	"flame/local/place"
@@ -59,7 +58,7 @@ type follower struct {
 }
 
 // unlessStopped returns the agent's work. It stops sending the base once the agent must end.
-func (f *follower) unlessStopped(ctx context.Context) (w remote.Task, err error) {
+func (f *follower) unlessStopped(ctx context.Context) (w record.Task, err error) {
 	lasting := context.WithoutCancel(ctx)
 	giving, stop := context.WithCancel(lasting)
 	defer stop()
@@ -104,16 +103,16 @@ func (f *follower) until(ctx context.Context, done <-chan struct{}, over func() 
 }
 
 // work returns the agent's work.
-func (f *follower) work(ctx context.Context) (remote.Task, error) {
+func (f *follower) work(ctx context.Context) (record.Task, error) {
 	told, err := record.AssignmentOf(ctx, f.a.Project, f.run.ID)
 	if err != nil {
-		return remote.Task{}, err
+		return record.Task{}, err
 	}
 	def, err := f.a.planner().DefinitionOf(f.run, told)
 	if err != nil {
-		return remote.Task{}, err
+		return record.Task{}, err
 	}
-	w := remote.WorkOf(f.run, told, def)
+	w := record.WorkOf(f.run, told, def)
 	if f.run.Base == "" {
 		return w, nil
 	}
@@ -132,7 +131,7 @@ func (f *follower) work(ctx context.Context) (remote.Task, error) {
 }
 
 // outcome follows the agent to its end.
-func (f *follower) outcome(ctx context.Context, w remote.Task) supervise.Outcome {
+func (f *follower) outcome(ctx context.Context, w record.Task) supervise.Outcome {
 	lasting, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
 	go func() {

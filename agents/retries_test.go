@@ -10,7 +10,6 @@ import (
 	"flame/agents"
 	"flame/agents/plan"
 	"flame/agents/record"
-	"flame/agents/remote"
 	"flame/agents/supervise"
 	"flame/core"
 	"flame/hosts"
@@ -25,18 +24,18 @@ func TestUsageOfALostWorkerCounts(t *testing.T) {
 	}
 	mode := record.ModeChoice{Effective: hosts.ModePlan}
 	second := make(chan struct{})
-	s, _ := joined(t, func(ctx context.Context, _ remote.Task, see func(agents.RemoteProgress)) error {
-		see(agents.RemoteProgress{Attempt: 1, Begun: true, Report: remote.Report{Machine: "box-1", Progress: used(100, 0.5), Mode: mode}})
+	s, _ := joined(t, func(ctx context.Context, _ record.Task, see func(agents.RemoteProgress)) error {
+		see(agents.RemoteProgress{Attempt: 1, Begun: true, Report: record.Report{Machine: "box-1", Progress: used(100, 0.5), Mode: mode}})
 		select {
 		case <-second:
 		case <-ctx.Done():
 			return ctx.Err()
 		}
-		see(agents.RemoteProgress{Attempt: 2, Begun: true, Report: remote.Report{Machine: "box-2"}})
+		see(agents.RemoteProgress{Attempt: 2, Begun: true, Report: record.Report{Machine: "box-2"}})
 		end := used(40, 0.25)
 		end.TreeUSD = 0.3
 		o := &supervise.Outcome{State: core.AgentCompleted, Reason: "done", Text: "all of it", Progress: end}
-		see(agents.RemoteProgress{Attempt: 2, Begun: true, Over: true, Report: remote.Report{Machine: "box-2", Progress: end, Mode: mode, Outcome: o}})
+		see(agents.RemoteProgress{Attempt: 2, Begun: true, Over: true, Report: record.Report{Machine: "box-2", Progress: end, Mode: mode, Outcome: o}})
 		return nil
 	})
 	run := s.request(user, plan.Request{Type: "builder", Prompt: "done", On: "gpu", Retries: 1})
@@ -63,15 +62,15 @@ func TestUsageOfALostWorkerCounts(t *testing.T) {
 func TestTheUsageOfALostWorkerCountsForTheBudget(t *testing.T) {
 	t.Parallel()
 	ends := make(chan struct{})
-	s, e := joined(t, func(_ context.Context, _ remote.Task, see func(agents.RemoteProgress)) error {
+	s, e := joined(t, func(_ context.Context, _ record.Task, see func(agents.RemoteProgress)) error {
 		for attempt, machine := range []string{"box-1", "box-2"} {
-			see(agents.RemoteProgress{Attempt: attempt + 1, Begun: true, Report: remote.Report{
+			see(agents.RemoteProgress{Attempt: attempt + 1, Begun: true, Report: record.Report{
 				Machine: machine, Progress: supervise.Progress{Usage: core.Usage{TokensIn: 600}}, Mode: record.ModeChoice{Effective: hosts.ModePlan},
 			}})
 		}
 		<-ends
 		see(agents.RemoteProgress{Attempt: 2, Begun: true, Over: true,
-			Report: remote.Report{Outcome: &supervise.Outcome{State: core.AgentCancelled, Reason: "cancelled"}}})
+			Report: record.Report{Outcome: &supervise.Outcome{State: core.AgentCancelled, Reason: "cancelled"}}})
 		return nil
 	})
 	t.Cleanup(func() { close(ends) })

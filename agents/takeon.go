@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"flame/agents/record"
-	"flame/agents/remote"
 	"flame/core"
 	"flame/hosts"
 	"flame/project"
@@ -39,7 +38,7 @@ const frameTime = 10 * time.Second
 // AcceptRemote starts an agent that another machine asked for. If this machine knows the frame, it
 // takes the frame over: a frame belongs to the machine whose session works in it. If ctx ends
 // before the start, nothing of the agent remains.
-func AcceptRemote(ctx context.Context, a *Agents, w remote.Task, t WorkerPolicy) (record.Agent, error) {
+func AcceptRemote(ctx context.Context, a *Agents, w record.Task, t WorkerPolicy) (record.Agent, error) {
 	host, err := a.Hosts.Named(w.Host)
 	if err != nil {
 		return record.Agent{}, err
@@ -75,7 +74,7 @@ func IsGuest(ctx context.Context, p *project.Project, id string) (bool, error) {
 // A guest is an agent that another machine asked for.
 type guest struct {
 	a     *Agents
-	work  remote.Task
+	work  record.Task
 	terms WorkerPolicy
 }
 
@@ -115,7 +114,7 @@ func (g guest) record(host hosts.Host) (record.Agent, record.Assignment) {
 		Session: host.SessionID(), Frame: w.Frame, Depth: 1, MaxDepth: 1,
 		Host: host.Name, CrossHost: true,
 		Type: def.Name, Digest: w.Digest, Source: def.Source,
-		Description: w.Description, Prompt: core.Cut(w.Task, record.MaxPrompt), Mode: remote.CapMode(w.Mode, t.Most),
+		Description: w.Description, Prompt: core.Cut(w.Task, record.MaxPrompt), Mode: record.CapMode(w.Mode, t.Most),
 		Tools: w.Tools.Without(a.Hosts.SpawnTools()...), Model: w.Model, Limits: limits, Schema: w.Schema, Background: true,
 		Checkout: a.Dir, Requester: t.Asker,
 		State: core.AgentInitializing, CreatedAt: a.Project.Now(),
@@ -191,9 +190,9 @@ func awaitFrame(ctx context.Context, p *project.Project, id string) (frame core.
 
 // ReportOf returns the state of an agent that another machine asked for, and the report to
 // that machine.
-func ReportOf(ctx context.Context, a *Agents, id string) (remote.Report, core.AgentState, error) {
+func ReportOf(ctx context.Context, a *Agents, id string) (record.Report, core.AgentState, error) {
 	run, err := a.Find(ctx, id)
-	r := remote.Report{Progress: run.Progress, Mode: run.Mode}
+	r := record.Report{Progress: run.Progress, Mode: run.Mode}
 	if run.State.Ended() {
 		r.Outcome, r.Changes, r.Unread = run.Outcome, run.Changes, run.Unread
 	}

@@ -6,13 +6,13 @@ import (
 
 	"github.com/samber/lo"
 
-	"flame/agents/remote"
+	"flame/agents/record"
 	"flame/core"
 )
 
 // AgentsAbroad returns the agents of other machines, one per line of a terminal of that
 // width, as they are at a time.
-func AgentsAbroad(all []remote.Agent, now core.Millis, width int) string {
+func AgentsAbroad(all []record.RemoteAgent, now core.Millis, width int) string {
 	if len(all) == 0 {
 		return "No other machine reports an agent.\n"
 	}
@@ -26,21 +26,21 @@ func AgentsAbroad(all []remote.Agent, now core.Millis, width int) string {
 
 // AgentsElsewhere lists the agents of other machines that match a filter, for models; empty if
 // there are none.
-func AgentsElsewhere(all []remote.Agent, which string) string {
-	all = slices.DeleteFunc(slices.Clone(all), func(a remote.Agent) bool {
+func AgentsElsewhere(all []record.RemoteAgent, which string) string {
+	all = slices.DeleteFunc(slices.Clone(all), func(a record.RemoteAgent) bool {
 		return which == "running" && a.State.Ended() || which == "ended" && !a.State.Ended()
 	})
 	if len(all) == 0 {
 		return ""
 	}
-	return "\nOf other machines, which alone can cancel them:\n" + listed(all, func(a remote.Agent) string {
+	return "\nOf other machines, which alone can cancel them:\n" + listed(all, func(a record.RemoteAgent) string {
 		return fmt.Sprintf("%s (%s) %s @%s: %s", a.ID, core.OneLine(a.Type, 30), a.State, a.Machine, Short(a.Description))
 	})
 }
 
 // AtWorkAbroad says how many agents of other machines are at work; empty if none are.
-func AtWorkAbroad(all []remote.Agent) string {
-	n := lo.CountBy(all, func(a remote.Agent) bool { return !a.State.Ended() })
+func AtWorkAbroad(all []record.RemoteAgent) string {
+	n := lo.CountBy(all, func(a record.RemoteAgent) bool { return !a.State.Ended() })
 	if n == 0 {
 		return ""
 	}

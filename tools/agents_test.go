@@ -24,7 +24,7 @@ import (
 	"flame/agents/converge"
 	"flame/agents/definition"
 	"flame/agents/plan"
-	"flame/agents/remote"
+	"flame/agents/record"
 	"flame/agents/supervise"
 	"flame/core"
 	"flame/hosts"
@@ -375,7 +375,7 @@ func TestTheListOfAgents(t *testing.T) {
 	}
 	assert.Contains(t, listed(`{}`), "started by "+running)
 	require.NoError(t, d.agents.Project.Store.Update(d.ctx, func(tx project.Tx) error {
-		return remote.StoreStates(tx, "desk-1", json.RawMessage(`[{"id":"agent-far","type":"scout","description":"look","state":"active"}]`), d.agents.Project.Now())
+		return record.StoreStates(tx, "desk-1", json.RawMessage(`[{"id":"agent-far","type":"scout","description":"look","state":"active"}]`), d.agents.Project.Now())
 	}))
 	assert.Contains(t, listed(`{}`), "- agent-far (scout) active @desk-1: look")
 	assert.Contains(t, listed(`{"filter": "running"}`), "agent-far")

@@ -1,5 +1,6 @@
-// Package record stores and finds the records of agents, of handoffs to them and of their
-// results. It starts and ends no agents.
+// Package record stores and finds the records of agents, of handoffs to them, of their results, and of
+// agents of other machines, with the documents that machines exchange about them.
+// It starts and ends no agents.
 package record
 
 import (

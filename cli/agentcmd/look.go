@@ -15,7 +15,6 @@ import (
 	"flame/agents/definition"
 	"flame/agents/graph"
 	"flame/agents/record"
-	"flame/agents/remote"
 	"flame/cli/app"
 	"flame/core"
 	"flame/project/children"
@@ -43,7 +42,7 @@ func (c commands) runs() *cobra.Command {
 }
 
 // listRuns prints the agents, or those below one.
-func (c commands) listRuns(ctx context.Context, s *agents.Agents, below, which string, others []remote.Agent) error {
+func (c commands) listRuns(ctx context.Context, s *agents.Agents, below, which string, others []record.RemoteAgent) error {
 	runs, err := s.Below(ctx, below)
 	return c.app.Answer(record.Filter(runs, which), render.AgentsTable(runs, which, s.Project.Now(), c.app.Out.Width())+render.AtWorkAbroad(others), err)
 }

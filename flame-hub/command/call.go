@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"flame/agents"
-	"flame/agents/remote"
+	"flame/agents/record"
 	"flame/cli/app"
 	"flame/cli/wiring"
 	"flame/core"
@@ -113,10 +113,10 @@ func keeping(a *app.App, p *project.Project, at place.Place) client.Config {
 		Tree: func(machine string) client.Tree { return shared.Tree{Project: p, Machine: machine} },
 		Held: func(ctx context.Context) ([]string, error) { return shared.Held(ctx, p) },
 		Agents: func(ctx context.Context) (json.RawMessage, error) {
-			return project.Read(ctx, p, func(tx project.Tx) (json.RawMessage, error) { return remote.LocalAgents(tx, p.Now()) })
+			return project.Read(ctx, p, func(tx project.Tx) (json.RawMessage, error) { return record.LocalAgents(tx, p.Now()) })
 		},
 		Meet: func(ctx context.Context, there []string, news map[string]json.RawMessage) error {
-			return remote.SyncStates(ctx, p, there, news)
+			return record.SyncStates(ctx, p, there, news)
 		},
 		Beside: func(ctx context.Context) { agents.SendPending(ctx, a.Agents(p, at)) },
 	}

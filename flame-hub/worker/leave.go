@@ -12,7 +12,6 @@ import (
 	"flame/agents"
 	"flame/agents/changes"
 	"flame/agents/record"
-	"flame/agents/remote"
 	"flame/agents/supervise"
 	"flame/core"
 	"flame/flame-hub/queue"
@@ -28,7 +27,7 @@ const (
 )
 
 // leave keeps the agent's results on the hub, and cuts the report to the size of a record.
-func (h *held) leave(ctx context.Context, r *remote.Report) (err error) {
+func (h *held) leave(ctx context.Context, r *record.Report) (err error) {
 	if h.agent == "" {
 		return nil // it has not started
 	}
@@ -66,7 +65,7 @@ func (w *Worker) mirrors() changes.Mirrors {
 }
 
 // takeOn begins the agent of a job.
-func (h *held) takeOn(ctx context.Context, work remote.Task, asker string) error {
+func (h *held) takeOn(ctx context.Context, work record.Task, asker string) error {
 	run, err := agents.AcceptRemote(ctx, h.Agents, work, agents.WorkerPolicy{
 		Asker: asker, Attempt: h.lease.Attempt, Most: h.Most,
 		Prepare: func(ctx context.Context, folder string) (agents.Workspace, error) {
@@ -81,7 +80,7 @@ func (h *held) takeOn(ctx context.Context, work remote.Task, asker string) error
 
 // prepare makes the folder that an agent works in: a worktree of the repository that its
 // asker works in, or an empty folder if the asker works outside of repositories.
-func (h *held) prepare(ctx context.Context, work remote.Task, folder string) (at agents.Workspace, err error) {
+func (h *held) prepare(ctx context.Context, work record.Task, folder string) (at agents.Workspace, err error) {
 	if work.Base == nil {
 		at.Dir = filepath.Join(folder, "work")
 		return at, os.Mkdir(at.Dir, 0o700)
@@ -94,7 +93,7 @@ func (h *held) prepare(ctx context.Context, work remote.Task, folder string) (at
 
 // giveBack pushes the agent's changes and removes its worktree. If the push fails, the patch
 // has them.
-func (h *held) giveBack(ctx context.Context, r *remote.Report) error {
+func (h *held) giveBack(ctx context.Context, r *record.Report) error {
 	folder := h.Agents.Folder(h.agent)
 	worktree := filepath.Join(folder, "worktree")
 	if _, err := os.Lstat(worktree); err != nil || h.base == nil || h.agent == "" {

@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"flame/agents"
-	"flame/agents/remote"
+	"flame/agents/record"
 	"flame/core"
 	"flame/flame-hub/client"
 	"flame/flame-hub/queue"
@@ -190,7 +190,7 @@ func sightOf(r queue.JobRecord) (s agents.RemoteProgress) {
 		body = r.Outcome
 	}
 	if len(body) > 0 {
-		report, err := remote.ReadReport(body)
+		report, err := record.ReadReport(body)
 		if err != nil && s.Over {
 			s.Lost = err.Error()
 		}

@@ -12,7 +12,7 @@ import (
 
 	"flame/agents"
 	"flame/agents/changes"
-	"flame/agents/remote"
+	"flame/agents/record"
 	"flame/agents/supervise"
 	"flame/core"
 	"flame/flame-hub/queue"
@@ -117,8 +117,8 @@ func (w *Worker) serve(ctx context.Context) {
 // do runs the agent of a job to its end.
 func (w *Worker) do(ctx context.Context, lease queue.Lease, job queue.Job) {
 	h := &held{Worker: w, lease: lease}
-	h.progress.Store(&remote.Report{})
-	work, err := remote.ReadWork(job.Body)
+	h.progress.Store(&record.Report{})
+	work, err := record.ReadWork(job.Body)
 	if err == nil && work.ID != job.ID {
 		err = core.Invalidf("the job contains the work of another agent")
 	}
@@ -126,7 +126,7 @@ func (w *Worker) do(ctx context.Context, lease queue.Lease, job queue.Job) {
 		w.Say("%s: %s, asked for by %s", job.ID, core.OneLine(work.Description, 80), job.Asker)
 		err = h.begin(ctx, work, job.Asker)
 	}
-	var report remote.Report
+	var report record.Report
 	if err == nil {
 		report, err = h.follow(ctx)
 	}
@@ -164,11 +164,11 @@ type held struct {
 	lease    queue.Lease
 	agent    string                        // id of the agent on this machine, once it has started
 	base     *changes.Base                 // the commit that it starts from; nil: it works in an empty folder
-	progress atomic.Pointer[remote.Report] // what the next beat reports
+	progress atomic.Pointer[record.Report] // what the next beat reports
 }
 
 // begin starts the agent.
-func (h *held) begin(ctx context.Context, work remote.Task, asker string) error {
+func (h *held) begin(ctx context.Context, work record.Task, asker string) error {
 	err := h.beating(ctx, 0, func(ctx context.Context) error { return h.takeOn(ctx, work, asker) })
 	if errors.Is(err, queue.ErrFenced) {
 		err = errors.Join(err, h.cancel(context.WithoutCancel(ctx)))
@@ -182,7 +182,7 @@ const lookPace = 500 * time.Millisecond
 
 // follow reports the progress of the agent until it has ended, and returns its last report. The
 // end of ctx cancels the agent.
-func (h *held) follow(ctx context.Context) (r remote.Report, err error) {
+func (h *held) follow(ctx context.Context) (r record.Report, err error) {
 	lasting := context.WithoutCancel(ctx)
 	err = h.beating(ctx, 0, func(ctx context.Context) error {
 		look := time.NewTicker(lookPace)
@@ -230,7 +230,7 @@ const endTime = 24 * time.Hour
 const giveTime = time.Second
 
 // end reports how the agent ended. The end of ctx hastens it.
-func (h *held) end(ctx context.Context, r remote.Report) error {
+func (h *held) end(ctx context.Context, r record.Report) error {
 	lasting, stop := context.WithTimeout(context.WithoutCancel(ctx), endTime)
 	defer stop()
 	before := r // the progress to report until the end is reported

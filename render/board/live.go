@@ -9,7 +9,6 @@ import (
 
 	"flame/agents/converge"
 	"flame/agents/record"
-	"flame/agents/remote"
 	"flame/core"
 )
 
@@ -62,7 +61,7 @@ func agentOf(run record.Agent) Agent {
 }
 
 // abroadOf returns the agent of another machine.
-func abroadOf(a remote.Agent) Agent {
+func abroadOf(a record.RemoteAgent) Agent {
 	return Agent{
 		ID: a.ID, Machine: a.Machine, Frame: a.Frame, Host: a.Host, Type: a.Type, Description: core.OneLine(a.Description, maxGoal), Mode: a.Mode,
 		State: a.State, Asked: a.Asked, Ended: a.Ended, Turns: a.Turns, Tool: a.Tool, Reason: a.Reason, Used: a.Used,

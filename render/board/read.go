@@ -10,7 +10,6 @@ import (
 
 	"flame/agents/converge"
 	"flame/agents/record"
-	"flame/agents/remote"
 	"flame/core"
 	"flame/core/outline"
 	"flame/project"
@@ -54,7 +53,7 @@ type reading struct {
 	sessions    []core.Session  // of the frames, and native subagents
 	live        []core.Session
 	runs        []record.Agent
-	abroad      []remote.Agent
+	abroad      []record.RemoteAgent
 	events      []core.Event
 	idle        map[string][]core.Stretch // nil: as before
 	conflicting []Conflict                // nil: as before
@@ -261,7 +260,7 @@ func (r *reading) woke() bool {
 // readAgents reads agents that flame started: all of them at first, later the running ones and
 // those that were running.
 func (r *reading) readAgents(tx project.Tx) (err error) {
-	if r.abroad, err = remote.All(tx); err != nil {
+	if r.abroad, err = record.AllRemote(tx); err != nil {
 		return err
 	}
 	if r.begins {

@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"flame/agents/remote"
+	"flame/agents/record"
 	"flame/core"
 	"flame/project"
 	"flame/project/stack"
@@ -94,7 +94,7 @@ func TestTheBoardShowsAgentsOfOtherMachinesWhileTheyReport(t *testing.T) {
 		})
 	}
 	tells := func(text string) func(tx project.Tx) error {
-		return func(tx project.Tx) error { return remote.StoreStates(tx, "desk-1", json.RawMessage(text), 10) }
+		return func(tx project.Tx) error { return record.StoreStates(tx, "desk-1", json.RawMessage(text), 10) }
 	}
 	assert.Empty(t, shown(tells("")))
 	assert.Equal(t, map[string]core.AgentState{"agent-a": core.AgentActive, "agent-b": core.AgentActive},
@@ -102,7 +102,7 @@ func TestTheBoardShowsAgentsOfOtherMachinesWhileTheyReport(t *testing.T) {
 	assert.Equal(t, map[string]core.AgentState{"agent-a": core.AgentCompleted, "agent-b": core.AgentActive},
 		shown(tells(`[{"id":"agent-a","state":"completed"},{"id":"agent-b","state":"active"}]`)))
 	assert.Equal(t, map[string]core.AgentState{"agent-a": core.AgentCompleted, "agent-b": core.AgentOrphaned},
-		shown(func(tx project.Tx) error { return remote.RetainMachines(tx, nil) }), "its outcome is unknown")
+		shown(func(tx project.Tx) error { return record.RetainMachines(tx, nil) }), "its outcome is unknown")
 }
 
 // Time counts while a session works: all in minutes, the frame begins at 0, and it is looked at at 100.

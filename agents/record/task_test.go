@@ -1,4 +1,4 @@
-package remote_test
+package record_test
 
 import (
 	"encoding/json"
@@ -10,12 +10,11 @@ import (
 
 	"flame/agents/definition"
 	"flame/agents/record"
-	"flame/agents/remote"
 	"flame/hosts"
 )
 
 // good is work that any worker takes.
-func good() remote.Task {
+func good() record.Task {
 	run := record.Agent{
 		ID: "agent-k3x9a1b2", Frame: "frame-1", Host: "claude-code", Description: "Look", Mode: record.ModeChoice{Effective: hosts.ModeAcceptEdits},
 	}
@@ -23,7 +22,7 @@ func good() remote.Task {
 		Name: "builder", Prompt: "Build.", Source: definition.Source{Kind: definition.User, File: "/home/me/.claude/agents/builder.md"},
 		HostKeys: map[string]json.RawMessage{"hooks": json.RawMessage(`{}`)},
 	}
-	return remote.WorkOf(run, record.Assignment{Task: "Look at it"}, def)
+	return record.WorkOf(run, record.Assignment{Task: "Look at it"}, def)
 }
 
 func TestWorkHasNoPathsAndCommands(t *testing.T) {
@@ -32,7 +31,7 @@ func TestWorkHasNoPathsAndCommands(t *testing.T) {
 	require.NoError(t, err)
 	assert.NotContains(t, string(text), "/home/me")
 	assert.NotContains(t, string(text), "hooks")
-	w, err := remote.ReadWork(text)
+	w, err := record.ReadWork(text)
 	require.NoError(t, err)
 	assert.Equal(t, good(), w)
 }
@@ -40,18 +39,18 @@ func TestWorkHasNoPathsAndCommands(t *testing.T) {
 func TestInvalidWorkIsRefused(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
-		change func(*remote.Task)
+		change func(*record.Task)
 		says   string
 	}{
-		"an id with a path":        {func(w *remote.Task) { w.ID = "agent-../../x" }, "its id is not the id of an agent"},
-		"no task":                  {func(w *remote.Task) { w.Task = " \n" }, "no task"},
-		"a long task":              {func(w *remote.Task) { w.Task = strings.Repeat("x", 500_000) }, "too long"},
-		"an option for a model":    {func(w *remote.Task) { w.Model = "--dangerously" }, "no model"},
-		"no mode":                  {func(w *remote.Task) { w.Mode.Effective = "root" }, "no permission mode"},
-		"a tool that is an option": {func(w *remote.Task) { w.Tools.Allowed = []string{"--allow"} }, "tools"},
-		"a negative limit":         {func(w *remote.Task) { w.Limits.Wall = -1 }, "negative"},
-		"a newer version":          {func(w *remote.Task) { w.V = remote.Version + 1 }, "newer version of flame"},
-		"a long name":              {func(w *remote.Task) { w.Definition.Name = strings.Repeat("n", 300) }, "too long"},
+		"an id with a path":        {func(w *record.Task) { w.ID = "agent-../../x" }, "its id is not the id of an agent"},
+		"no task":                  {func(w *record.Task) { w.Task = " \n" }, "no task"},
+		"a long task":              {func(w *record.Task) { w.Task = strings.Repeat("x", 500_000) }, "too long"},
+		"an option for a model":    {func(w *record.Task) { w.Model = "--dangerously" }, "no model"},
+		"no mode":                  {func(w *record.Task) { w.Mode.Effective = "root" }, "no permission mode"},
+		"a tool that is an option": {func(w *record.Task) { w.Tools.Allowed = []string{"--allow"} }, "tools"},
+		"a negative limit":         {func(w *record.Task) { w.Limits.Wall = -1 }, "negative"},
+		"a newer version":          {func(w *record.Task) { w.V = record.TaskVersion + 1 }, "newer version of flame"},
+		"a long name":              {func(w *record.Task) { w.Definition.Name = strings.Repeat("n", 300) }, "too long"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -59,7 +58,7 @@ func TestInvalidWorkIsRefused(t *testing.T) {
 			c.change(&w)
 			text, err := json.Marshal(w)
 			require.NoError(t, err)
-			_, err = remote.ReadWork(text)
+			_, err = record.ReadWork(text)
 			assert.ErrorContains(t, err, c.says)
 		})
 	}
@@ -73,10 +72,10 @@ func TestInvalidReportsAreRefused(t *testing.T) {
 		"an impossible cost": `{"progress":{"usage":{"costUSD":1e300}}}`,
 		"no end":             `{"outcome":{"state":"active"}}`,
 	} {
-		_, err := remote.ReadReport([]byte(text))
+		_, err := record.ReadReport([]byte(text))
 		assert.Error(t, err, name)
 	}
-	r, err := remote.ReadReport([]byte(`{"progress":{"text":"half"},"machine":"evil"}`))
+	r, err := record.ReadReport([]byte(`{"progress":{"text":"half"},"machine":"evil"}`))
 	require.NoError(t, err)
 	assert.Equal(t, "half", r.Progress.Text)
 	assert.Empty(t, r.Machine, "the machine comes from the hub, not from the report")
@@ -90,7 +89,7 @@ func TestAWorkerNarrowsAModeAndNeverWidensIt(t *testing.T) {
 		{hosts.ModeBypass, hosts.ModeAcceptEdits, hosts.ModeAcceptEdits},
 		{hosts.ModeDefault, hosts.ModeDefault, hosts.ModeDefault},
 	} {
-		got := remote.CapMode(record.ModeChoice{Effective: c.asked, Grant: "grant-1"}, c.most)
+		got := record.CapMode(record.ModeChoice{Effective: c.asked, Grant: "grant-1"}, c.most)
 		assert.Equal(t, c.want, got.Effective)
 		assert.Empty(t, got.Grant, "a grant on one machine does not hold on another")
 	}
@@ -103,11 +102,11 @@ func FuzzRead(f *testing.F) {
 	f.Add(text)
 	f.Add([]byte(`{"v":1,"base":{}}`))
 	f.Fuzz(func(t *testing.T, text []byte) {
-		w, err := remote.ReadWork(text)
+		w, err := record.ReadWork(text)
 		if err == nil {
-			assert.True(t, remote.ValidID(w.ID))
+			assert.True(t, record.ValidID(w.ID))
 			assert.Empty(t, w.Definition.HostKeys)
 		}
-		_, _ = remote.ReadReport(text) // it does not panic
+		_, _ = record.ReadReport(text) // it does not panic
 	})
 }

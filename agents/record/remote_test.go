@@ -1,4 +1,4 @@
-package remote_test
+package record_test
 
 import (
 	"encoding/json"
@@ -10,7 +10,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"flame/agents/record"
-	"flame/agents/remote"
 	"flame/agents/supervise"
 	"flame/core"
 	"flame/project"
@@ -44,14 +43,14 @@ func TestAMachineSendsItsOwnAgents(t *testing.T) {
 	at(t, func(tx project.Tx) {
 		enrol(t, tx, record.Agent{ID: "agent-own", State: core.AgentActive, Description: "do\nit", Queue: "gpu", Worker: "box-1"})
 		enrol(t, tx, record.Agent{ID: "agent-guest", State: core.AgentActive, Requester: "other-1"})
-		text, err := remote.LocalAgents(tx, minute)
+		text, err := record.LocalAgents(tx, minute)
 		require.NoError(t, err)
 		assert.NotContains(t, string(text), "agent-guest", "the asking machine sends it")
-		require.NoError(t, remote.StoreStates(tx, "desk-1", text, minute))
-		all, err := remote.List(tx, minute)
+		require.NoError(t, record.StoreStates(tx, "desk-1", text, minute))
+		all, err := record.ListRemote(tx, minute)
 		require.NoError(t, err)
 		require.Len(t, all, 1)
-		assert.Equal(t, remote.Agent{
+		assert.Equal(t, record.RemoteAgent{
 			ID: "agent-own", Machine: "desk-1", Description: "do it", On: "gpu", Worker: "box-1", State: core.AgentActive, Asked: 1, Heard: minute,
 		}, all[0])
 
@@ -59,10 +58,10 @@ func TestAMachineSendsItsOwnAgents(t *testing.T) {
 		run := record.Agent{ID: "agent-own", State: core.AgentError, EndedAt: minute, CreatedAt: 1, Outcome: &supervise.Outcome{Reason: "worker lost"}}
 		require.NoError(t, record.Agents.Save(tx, run.ID, run))
 		require.NoError(t, record.RemoveFromTree(tx, run))
-		text, err = remote.LocalAgents(tx, 2*minute)
+		text, err = record.LocalAgents(tx, 2*minute)
 		require.NoError(t, err)
 		assert.Contains(t, string(text), "worker lost", "an ended agent is sent for some minutes")
-		text, err = remote.LocalAgents(tx, 7*minute)
+		text, err = record.LocalAgents(tx, 7*minute)
 		require.NoError(t, err)
 		assert.Nil(t, text)
 	})
@@ -90,17 +89,17 @@ func TestReportsOfOtherMachinesAreChecked(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			at(t, func(tx project.Tx) {
-				require.NoError(t, remote.StoreStates(tx, "desk-1", json.RawMessage(`[`+good+`]`), 0))
-				require.NoError(t, remote.StoreStates(tx, "desk-1", json.RawMessage(c.text), minute))
-				all, err := remote.List(tx, minute)
+				require.NoError(t, record.StoreStates(tx, "desk-1", json.RawMessage(`[`+good+`]`), 0))
+				require.NoError(t, record.StoreStates(tx, "desk-1", json.RawMessage(c.text), minute))
+				all, err := record.ListRemote(tx, minute)
 				require.NoError(t, err)
 				assert.Len(t, all, c.kept)
 				if c.kept > 0 {
 					missing := core.NotFoundf("there is no agent %q", "1")
-					explained := remote.ExplainNotFound(tx, "1", missing)
+					explained := record.ExplainNotFound(tx, "1", missing)
 					require.ErrorIs(t, explained, core.ErrNotFound)
 					assert.ErrorContains(t, explained, "agent-1 is an agent of the machine desk-1: its data is there")
-					assert.Equal(t, missing, remote.ExplainNotFound(tx, "2", missing))
+					assert.Equal(t, missing, record.ExplainNotFound(tx, "2", missing))
 				}
 				for _, a := range all {
 					assert.Equal(t, "desk-1", a.Machine)
@@ -116,14 +115,14 @@ func TestSilentMachinesAreForgotten(t *testing.T) {
 	at(t, func(tx project.Tx) {
 		for i, machine := range []string{"desk-1", "box-1"} {
 			text := fmt.Sprintf(`[{"id":"agent-%d","state":"active"}]`, i)
-			require.NoError(t, remote.StoreStates(tx, machine, json.RawMessage(text), minute))
+			require.NoError(t, record.StoreStates(tx, machine, json.RawMessage(text), minute))
 		}
-		require.NoError(t, remote.RetainMachines(tx, []string{"box-1"}))
-		all, err := remote.All(tx)
+		require.NoError(t, record.RetainMachines(tx, []string{"box-1"}))
+		all, err := record.AllRemote(tx)
 		require.NoError(t, err)
 		require.Len(t, all, 1)
 		assert.Equal(t, "box-1", all[0].Machine)
-		all, err = remote.List(tx, 5*minute)
+		all, err = record.ListRemote(tx, 5*minute)
 		require.NoError(t, err)
 		assert.Empty(t, all, "no machine was connected")
 	})
@@ -162,13 +161,13 @@ func TestAgentsElsewhereHaveEventsOfTheirBeginAndEnd(t *testing.T) {
 			{`garbage`, nil},
 			{`[{"id":"agent-c","state":"active"}]`, []string{"SubagentSpawned agent-c"}},
 		} {
-			require.NoError(t, remote.StoreStates(tx, "desk-1", json.RawMessage(c.text), minute))
+			require.NoError(t, record.StoreStates(tx, "desk-1", json.RawMessage(c.text), minute))
 			var said []string
 			said, seq = news(t, tx, seq)
 			assert.Equal(t, c.want, said, "%d", i)
 		}
-		require.NoError(t, remote.RetainMachines(tx, nil))
-		require.NoError(t, remote.StoreStates(tx, "desk-1", json.RawMessage(`[{"id":"agent-c","state":"active"}]`), minute))
+		require.NoError(t, record.RetainMachines(tx, nil))
+		require.NoError(t, record.StoreStates(tx, "desk-1", json.RawMessage(`[{"id":"agent-c","state":"active"}]`), minute))
 		said, _ := news(t, tx, seq)
 		assert.Empty(t, said, "a machine that returns writes no new events")
 	})

@@ -1,4 +1,4 @@
-package remote
+package record
 
 import (
 	"encoding/json"
@@ -7,7 +7,6 @@ import (
 
 	"flame/agents/changes"
 	"flame/agents/definition"
-	"flame/agents/record"
 	"flame/agents/supervise"
 	"flame/core"
 	"flame/hosts"
@@ -16,9 +15,9 @@ import (
 // Work and reports come from other machines, so flame does not trust them: it checks what it
 // reads, and a worker narrows the work to what it allows.
 
-// Version is the version of the documents with work and reports. A machine can read older
+// TaskVersion is the version of the documents with work and reports. A machine can read older
 // versions.
-const Version = 1
+const TaskVersion = 1
 
 // Task is the task of an agent elsewhere. It contains no path, variable or key of the asking
 // machine.
@@ -32,7 +31,7 @@ type Task struct {
 	Digest      string                `json:"digest"` // of the definition, as it was when the agent was asked for
 	Task        string                `json:"task"`
 	Context     string                `json:"context,omitempty"`
-	Mode        record.ModeChoice     `json:"mode"` // its mode on the asking machine
+	Mode        ModeChoice            `json:"mode"` // its mode on the asking machine
 	Tools       hosts.ToolSet         `json:"tools"`
 	Model       string                `json:"model,omitempty"`
 	Schema      json.RawMessage       `json:"schema,omitempty"`
@@ -41,10 +40,10 @@ type Task struct {
 }
 
 // WorkOf returns the work of an agent to send to a worker.
-func WorkOf(run record.Agent, told record.Assignment, def definition.Definition) Task {
+func WorkOf(run Agent, told Assignment, def definition.Definition) Task {
 	def = bare(def)
 	return Task{
-		V: Version, ID: run.ID, Frame: run.Frame, Host: run.Host, Description: run.Description,
+		V: TaskVersion, ID: run.ID, Frame: run.Frame, Host: run.Host, Description: run.Description,
 		Definition: def, Digest: run.Digest, Task: told.Task, Context: told.Context,
 		Mode: run.Mode, Tools: run.Tools, Model: run.Model, Schema: run.Schema, Limits: run.Limits,
 	}
@@ -71,7 +70,7 @@ func ReadWork(text []byte) (w Task, err error) {
 	if err := json.Unmarshal(text, &version); err != nil {
 		return w, core.Invalidf("what is to be done cannot be read: %v", err)
 	}
-	if version.V > Version {
+	if version.V > TaskVersion {
 		return w, core.Invalidf("a newer version of flame asked for this agent").WithHint("use the same version of flame on all machines")
 	}
 	if err := json.Unmarshal(text, &w); err != nil {
@@ -117,7 +116,7 @@ func ValidID(id string) bool { return ids().MatchString(id) }
 var ids = core.Pattern(`^agent-[a-z0-9]{1,40}\z`)
 
 // CapMode returns the mode of an agent whose worker allows at most the given mode.
-func CapMode(asked record.ModeChoice, most hosts.Mode) record.ModeChoice {
+func CapMode(asked ModeChoice, most hosts.Mode) ModeChoice {
 	asked.Grant = "" // a grant on one machine does not hold on another
 	if asked.Effective.Exceeds(most) {
 		asked.Effective, asked.CappedBy = most, "worker"
@@ -129,7 +128,7 @@ func CapMode(asked record.ModeChoice, most hosts.Mode) record.ModeChoice {
 type Report struct {
 	Machine  string             `json:"-"` // id of the machine that runs it, according to the hub
 	Progress supervise.Progress `json:"progress"`
-	Mode     record.ModeChoice  `json:"mode"`              // its mode there
+	Mode     ModeChoice         `json:"mode"`              // its mode there
 	Outcome  *supervise.Outcome `json:"outcome,omitempty"` // once final
 	Changes  []changes.Change   `json:"changes,omitempty"`
 	Unread   string             `json:"unread,omitempty"` // why Changes lacks some, and where these are

@@ -1,8 +1,4 @@
-// Package remote holds the documents that the machines of a project exchange about their
-// agents: the states that let each machine show all agents, and the work and reports of agents
-// that run on another machine. The states of other machines' agents never affect the agents of
-// this machine.
-package remote
+package record
 
 import (
 	"cmp"
@@ -13,15 +9,17 @@ import (
 	"slices"
 	"strings"
 
-	"flame/agents/record"
 	"flame/core"
 	"flame/core/merge"
 	"flame/project"
 )
 
-// An Agent is the state of an agent of a machine. An agent belongs to the machine that asked
+// The machines of a project tell each other the states of their agents, so that each can show all of
+// them. These states never affect the agents of this machine.
+
+// A RemoteAgent is the state of an agent of a machine. An agent belongs to the machine that asked
 // for it, wherever it runs.
-type Agent struct {
+type RemoteAgent struct {
 	ID          string          `json:"id"`
 	Machine     string          `json:"machine"` // the machine that asked for it; set by the reader
 	Frame       string          `json:"frame,omitempty"`
@@ -41,8 +39,8 @@ type Agent struct {
 	Heard       core.Millis     `json:"heard,omitempty"` // when this state arrived, by the reader's clock; set by the reader
 }
 
-// kept stores the agents of each other machine, in one record.
-const kept project.RecordKind[[]Agent] = "machine.agents" // by machine
+// remoteAgents stores the agents of each other machine, in one record.
+const remoteAgents project.RecordKind[[]RemoteAgent] = "machine.agents" // by machine
 
 // The limits of what a machine sends: the number of agents; for how long it sends ended
 // agents, and for how long other machines show the agents of a silent machine, in ms; the
@@ -57,8 +55,8 @@ const (
 )
 
 // StateOf returns the state of an agent to send to other machines.
-func StateOf(run record.Agent) Agent {
-	a := Agent{
+func StateOf(run Agent) RemoteAgent {
+	a := RemoteAgent{
 		ID: run.ID, Frame: run.Frame, Type: run.Type, Host: run.Host, Description: run.Description, On: run.Queue, Worker: run.Worker,
 		Mode: string(run.Mode.Effective), State: run.State, Tool: run.Progress.LastTool, Turns: run.Progress.Turns, Used: run.Progress.Used(),
 		Asked: run.CreatedAt, Ended: run.EndedAt,
@@ -69,7 +67,7 @@ func StateOf(run record.Agent) Agent {
 	return a.cut()
 }
 
-func (a Agent) cut() Agent {
+func (a RemoteAgent) cut() RemoteAgent {
 	for _, text := range []*string{&a.Description, &a.Reason} {
 		*text = core.OneLine(*text, maxText)
 	}
@@ -80,7 +78,7 @@ func (a Agent) cut() Agent {
 }
 
 // valid reports whether a machine can have sent this.
-func (a Agent) valid() bool {
+func (a RemoteAgent) valid() bool {
 	return ValidID(a.ID) && slices.Contains(core.AgentStates, a.State) && a.Turns >= 0 && a.Asked >= 0 && a.Ended >= 0 &&
 		(a.Frame == "" || merge.ValidID(a.Frame)) && (a.Worker == "" || merge.ValidMachine(a.Worker)) &&
 		a.Used.Within(0, 1<<50) && a.Used.CostUSD >= 0 && a.Used.CostUSD < math.MaxInt32
@@ -89,80 +87,80 @@ func (a Agent) valid() bool {
 // LocalAgents returns the machine's running agents and those that ended in the last minutes, as JSON;
 // nil if there are none.
 func LocalAgents(tx project.Tx, now core.Millis) (json.RawMessage, error) {
-	atWork, err := record.Running(tx)
+	atWork, err := Running(tx)
 	if err != nil {
 		return nil, err
 	}
-	ended, err := record.JustEnded(tx, now, toldFor)
+	ended, err := JustEnded(tx, now, toldFor)
 	if err != nil {
 		return nil, err
 	}
-	var all []Agent
+	var all []RemoteAgent
 	for _, run := range append(atWork, ended...) {
 		if run.Requester == "" { // the asking machine sends them
 			all = append(all, StateOf(run))
 		}
 	}
-	slices.SortFunc(all, newestFirst)
+	slices.SortFunc(all, latestAsked)
 	if len(all) == 0 {
 		return nil, nil
 	}
 	return json.Marshal(all[:min(len(all), maxAgents)])
 }
 
-func newestFirst(a, b Agent) int {
+func latestAsked(a, b RemoteAgent) int {
 	return cmp.Or(cmp.Compare(b.Asked, a.Asked), cmp.Compare(a.ID, b.ID))
 }
 
 // StoreStates stores the states that another machine sends, which are untrusted, and writes events of
 // agents that began or ended.
 func StoreStates(tx project.Tx, machine string, text json.RawMessage, now core.Millis) error {
-	var all []Agent
+	var all []RemoteAgent
 	if len(text) <= maxBytes && len(text) > 0 && json.Unmarshal(text, &all) != nil {
 		all = nil
 	}
-	good := make([]Agent, 0, min(len(all), maxAgents))
+	good := make([]RemoteAgent, 0, min(len(all), maxAgents))
 	for _, a := range all {
 		if a = a.cut(); a.valid() && len(good) < maxAgents {
 			a.Machine, a.Heard = machine, now
 			good = append(good, a)
 		}
 	}
-	if err := tell(tx, machine, good, now); err != nil {
+	if err := tellRemote(tx, machine, good, now); err != nil {
 		return err
 	}
 	if len(good) == 0 {
-		return kept.Delete(tx, machine)
+		return remoteAgents.Delete(tx, machine)
 	}
-	return kept.Save(tx, machine, good)
+	return remoteAgents.Save(tx, machine, good)
 }
 
 // RetainMachines deletes the agents of machines that have left.
 func RetainMachines(tx project.Tx, there []string) error {
-	machines, err := kept.IDs(tx, "")
+	machines, err := remoteAgents.IDs(tx, "")
 	for _, machine := range machines {
 		if !slices.Contains(there, machine) {
-			err = errors.Join(err, kept.Delete(tx, machine))
+			err = errors.Join(err, remoteAgents.Delete(tx, machine))
 		}
 	}
 	return err
 }
 
-// All returns the stored agents of other machines, in any order.
-func All(tx project.Tx) (all []Agent, err error) {
-	err = kept.Each(tx, func(_ string, of []Agent) error {
+// AllRemote returns the stored agents of other machines, in any order.
+func AllRemote(tx project.Tx) (all []RemoteAgent, err error) {
+	err = remoteAgents.Each(tx, func(_ string, of []RemoteAgent) error {
 		all = append(all, of...)
 		return nil
 	})
 	return all, err
 }
 
-// List returns the agents of other machines, the newest first. It leaves out the agents of
+// ListRemote returns the agents of other machines, the newest first. It leaves out the agents of
 // machines that have been silent for some minutes.
-func List(tx project.Tx, now core.Millis) ([]Agent, error) {
-	all, err := All(tx)
-	all = slices.DeleteFunc(all, func(a Agent) bool { return now-a.Heard >= shownFor })
-	slices.SortFunc(all, newestFirst)
+func ListRemote(tx project.Tx, now core.Millis) ([]RemoteAgent, error) {
+	all, err := AllRemote(tx)
+	all = slices.DeleteFunc(all, func(a RemoteAgent) bool { return now-a.Heard >= shownFor })
+	slices.SortFunc(all, latestAsked)
 	return all, err
 }
 
@@ -181,8 +179,8 @@ func SyncStates(ctx context.Context, p *project.Project, there []string, news ma
 // records of an absent machine, which sends the same agents again when it returns.
 const toldOf project.RecordKind[map[string]core.AgentState] = "machine.told" // by machine
 
-// tell writes events of agents that began or ended on another machine.
-func tell(tx project.Tx, machine string, all []Agent, now core.Millis) error {
+// tellRemote writes events of agents that began or ended on another machine.
+func tellRemote(tx project.Tx, machine string, all []RemoteAgent, now core.Millis) error {
 	was, is, news := map[string]core.AgentState{}, make(map[string]core.AgentState, len(all)), false
 	if _, err := toldOf.Load(tx, machine, &was); err != nil {
 		return err
@@ -194,7 +192,7 @@ func tell(tx project.Tx, machine string, all []Agent, now core.Millis) error {
 		if news = news || !known || before != a.State; !begun && !ended {
 			continue
 		}
-		_, own, err := record.Agents.Get(tx, a.ID)
+		_, own, err := Agents.Get(tx, a.ID)
 		if err != nil {
 			return err
 		}
@@ -206,7 +204,7 @@ func tell(tx project.Tx, machine string, all []Agent, now core.Millis) error {
 		}
 		if err == nil && ended {
 			err = a.event(tx, core.SubagentStop, now, map[string]any{
-				"task_description": a.Description, "state": a.State, "outcome": record.OutcomeOf(a.State), "stop_reason": a.Reason,
+				"task_description": a.Description, "state": a.State, "outcome": OutcomeOf(a.State), "stop_reason": a.Reason,
 				"tokens": a.Used.Tokens(), "costUSD": a.Used.CostUSD, "duration_ms": max(0, a.Ended-a.Asked),
 			})
 		}
@@ -221,20 +219,9 @@ func tell(tx project.Tx, machine string, all []Agent, now core.Millis) error {
 }
 
 // event writes an event of an agent of another machine.
-func (a Agent) event(tx project.Tx, kind string, now core.Millis, data map[string]any) error {
+func (a RemoteAgent) event(tx project.Tx, kind string, now core.Millis, data map[string]any) error {
 	data["machine_id"], data["agent_type"], data["frame"] = a.Machine, a.Type, a.Frame
-	return record.Emit(tx, now, record.Agent{ID: a.ID, Frame: a.Frame, Host: a.Host}, kind, data)
-}
-
-// find returns an agent of another machine.
-func find(tx project.Tx, id string) (a Agent, known bool, err error) {
-	all, err := All(tx)
-	for _, one := range all {
-		if one.ID == id || one.ID == "agent-"+id {
-			return one, true, err
-		}
-	}
-	return a, false, err
+	return Emit(tx, now, Agent{ID: a.ID, Frame: a.Frame, Host: a.Host}, kind, data)
 }
 
 // ExplainNotFound replaces the error about an unknown agent if the agent is another machine's.
@@ -242,10 +229,12 @@ func ExplainNotFound(tx project.Tx, id string, err error) error {
 	if !errors.Is(err, core.ErrNotFound) {
 		return err
 	}
-	a, known, wrong := find(tx, strings.TrimSpace(id))
-	if wrong != nil || !known {
+	id = strings.TrimSpace(id)
+	all, wrong := AllRemote(tx)
+	at := slices.IndexFunc(all, func(a RemoteAgent) bool { return a.ID == id || a.ID == "agent-"+id })
+	if wrong != nil || at < 0 {
 		return err
 	}
-	return core.NotFoundf("%s is an agent of the machine %s: its data is there", a.ID, a.Machine).
+	return core.NotFoundf("%s is an agent of the machine %s: its data is there", all[at].ID, all[at].Machine).
 		WithHint("`flame agents runs --elsewhere` shows how far it is")
 }
