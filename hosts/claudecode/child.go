@@ -24,13 +24,11 @@ func (x *exchange) childAsked() error {
 	if err := x.bind(); err != nil {
 		return err
 	}
-	context, err := children.Spawn(x.Ctx, x.Project, x.Caller(), children.SpawnCall{
-		ID: x.Call, Description: call.Description, AgentType: call.AgentType, Prompt: call.Prompt,
-	})
-	if err != nil || context == "" || strings.Contains(call.Prompt, context) {
+	prompt, err := x.ChildAsked(children.SpawnCall{ID: x.Call, Description: call.Description, AgentType: call.AgentType, Prompt: call.Prompt})
+	if err != nil || prompt == "" {
 		return err
 	}
-	x.Answer.Fields.Input, err = hooks.Changed(x.Input, map[string]string{"prompt": call.Prompt + "\n\n" + context})
+	x.Answer.Fields.Input, err = hooks.Changed(x.Input, map[string]string{"prompt": prompt})
 	return err
 }
 
@@ -119,9 +117,7 @@ func (x *exchange) childStarted() error {
 	if err != nil {
 		return err
 	}
-	context, err := children.Continue(x.Ctx, x.Project, x.SessionItself(), x.Agent, maxInjected)
-	x.Answer.Fields.Context = context
-	return err
+	return x.ChildStarted(maxInjected)
 }
 
 // childEnded ends a child. A SubagentStop without agent_type comes from a

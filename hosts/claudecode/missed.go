@@ -6,7 +6,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/samber/lo"
@@ -142,9 +141,7 @@ const maxTail = 128 << 10
 // last, which is read once. A log that is missing, foreign or behind makes it poorer.
 // asked is as for transcripts.ClaudeTurn.
 func (e event) seen(asked bool) func() transcripts.TurnSummary {
-	return sync.OnceValue(func() transcripts.TurnSummary {
-		t := transcripts.ClaudeTurn(hooks.Tail(e.Transcript, maxTail), transcripts.LineFilter{Session: e.Session}, asked)
-		t.Whole = !asked || strings.TrimSpace(t.Said) == strings.TrimSpace(e.LastMessage)
-		return t
-	})
+	return hooks.SeenOnce(func() transcripts.TurnSummary {
+		return transcripts.ClaudeTurn(hooks.Tail(e.Transcript, maxTail), transcripts.LineFilter{Session: e.Session}, asked)
+	}, func(said string) bool { return !asked || said == strings.TrimSpace(e.LastMessage) })
 }

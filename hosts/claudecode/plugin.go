@@ -43,7 +43,7 @@ func pluginFiles(binary string, calling bool) (files map[string][]byte, err erro
 		}
 		content, err := plugin.ReadFile(name)
 		if err == nil && calling {
-			content, err = asCalling(name, content)
+			content = asCalling(name, content)
 		}
 		if err == nil && path.Ext(name) == ".json" {
 			content, err = withBinary(content, binary)
@@ -60,15 +60,15 @@ func pluginFiles(binary string, calling bool) (files map[string][]byte, err erro
 // asCalling returns a file of a plugin whose hooks call its server. That server has a
 // command line of its own: Claude Code starts no server of a plugin that equals one
 // registered by hand (observed).
-func asCalling(name string, content []byte) ([]byte, error) {
+func asCalling(name string, content []byte) []byte {
 	switch path.Base(name) {
 	case "hooks.json":
 		return hooksFile(true)
 	case ".mcp.json":
 		server := map[string]any{"command": starter, "args": servesHooks(), "env": map[string]string{env.Tools: "${" + env.Tools + ":-" + profile + "}"}}
-		return encode(map[string]any{"mcpServers": map[string]any{"flame": server}})
+		return hooks.Document(map[string]any{"mcpServers": map[string]any{"flame": server}})
 	}
-	return content, nil
+	return content
 }
 
 // profile is the set of tools that the server offers (FLAME_TOOLS) unless the user chose one: each
@@ -94,16 +94,16 @@ func formOf(binary string, calling bool) (f form, err error) {
 	if f.version, err = stampVersion(f.files); err != nil {
 		return f, err
 	}
-	f.files[marketplaceFile], err = marketplace(marketplaceName, "Flame, written by flame setup", "./plugin")
-	return f, err
+	f.files[marketplaceFile] = marketplace(marketplaceName, "Flame, written by flame setup", "./plugin")
+	return f, nil
 }
 
 // marketplaceFile is the file of a marketplace, in its folder.
 const marketplaceFile = ".claude-plugin/marketplace.json"
 
 // marketplace returns the file of a marketplace that offers the plugin in a folder.
-func marketplace(name, description, folder string) ([]byte, error) {
-	return encode(map[string]any{
+func marketplace(name, description, folder string) []byte {
+	return hooks.Document(map[string]any{
 		"name":        name,
 		"description": description,
 		"owner":       map[string]any{"name": "flame"},
@@ -122,9 +122,8 @@ func stampVersion(files map[string][]byte) (string, error) {
 	}
 	version := fmt.Sprintf("%v+%s", fields[pluginVersion], digest)
 	fields[pluginVersion] = version
-	content, err := encode(fields)
-	files[manifest] = content
-	return version, err
+	files[manifest] = hooks.Document(fields)
+	return version, nil
 }
 
 // withBinary replaces the script by binary wherever a JSON document names it as a
@@ -135,7 +134,7 @@ func withBinary(document []byte, binary string) ([]byte, error) {
 		return nil, err
 	}
 	replaceCommand(root, binary)
-	return encode(root)
+	return hooks.Document(root), nil
 }
 
 func replaceCommand(node any, binary string) {
@@ -152,11 +151,6 @@ func replaceCommand(node any, binary string) {
 			replaceCommand(member, binary)
 		}
 	}
-}
-
-func encode(document any) ([]byte, error) {
-	content, err := json.MarshalIndent(document, "", "  ")
-	return append(content, '\n'), err
 }
 
 // commandFile returns a slash command as Claude Code reads it: Markdown after a
@@ -178,12 +172,12 @@ const hookSeconds = 5
 // hooksFile returns the plugin's hooks.json: for each event one entry for the tools of all
 // its rows. With calling, hooks may call the server, and rows that need a process get their own
 // entry.
-func hooksFile(calling bool) ([]byte, error) {
+func hooksFile(calling bool) []byte {
 	entries := map[string][]hooks.Matcher{}
 	for _, r := range rows {
 		entries[r.Event] = matchersOf(r.Event, calling)
 	}
-	return encode(map[string]any{"description": "Keeps flame's frames in step with the session", "hooks": entries})
+	return hooks.Document(map[string]any{"description": "Keeps flame's frames in step with the session", "hooks": entries})
 }
 
 func matchersOf(event string, calling bool) []hooks.Matcher {

@@ -58,7 +58,7 @@ var rows = []row{
 			return hooks.ListWritten(x.Exchange, func() string { return logs.LastTurn(x.tail()).Said })
 		},
 	},
-	{Event: "SubagentStart", Handle: (*exchange).childStarted, Doc: "Creates a new frame for a finished subagent that resumes."},
+	{Event: "SubagentStart", Handle: func(x *exchange) error { return x.ChildStarted(maxInjected) }, Doc: "Creates a new frame for a finished subagent that resumes."},
 	{Event: "SubagentStop", Handle: (*exchange).childEnded, Doc: "Completes the subagent's frame, with its last message as the summary."},
 	{
 		Event: "Stop", Handle: (*exchange).turnEnded,
@@ -165,13 +165,13 @@ func (x *exchange) childAsked() error {
 	if err := json.Unmarshal(x.Input, &call); err != nil || call.Message == "" {
 		return err
 	}
-	context, err := children.Spawn(x.Ctx, x.Project, x.Caller(), children.SpawnCall{
+	prompt, err := x.ChildAsked(children.SpawnCall{
 		ID: x.Call, Description: core.OneLine(call.Message, maxTask), AgentType: cmp.Or(call.Type, "default"), Prompt: call.Message,
 	})
-	if err != nil || context == "" || strings.Contains(call.Message, context) {
+	if err != nil || prompt == "" {
 		return err
 	}
-	x.Answer.Fields.Input, err = hooks.Changed(x.Input, map[string]string{"message": call.Message + "\n\n" + context})
+	x.Answer.Fields.Input, err = hooks.Changed(x.Input, map[string]string{"message": prompt})
 	x.Answer.Fields.Permission = "allow" // Codex takes changed arguments only with it
 	return err
 }
@@ -210,12 +210,6 @@ func (x *exchange) beside(agent string) string {
 	return logs[0]
 }
 
-func (x *exchange) childStarted() error {
-	context, err := children.Continue(x.Ctx, x.Project, x.SessionItself(), x.Agent, maxInjected)
-	x.Answer.Fields.Context = context
-	return err
-}
-
 func (x *exchange) childEnded() error {
 	return children.End(x.Ctx, x.Project, x.SessionItself(), children.EndReport{
 		Session: x.Agent, End: core.ChildCompleted, Last: x.LastMessage, Transcript: x.AgentLog,
@@ -236,12 +230,8 @@ func (x *exchange) turnEnded() error {
 	})
 }
 
-// seen returns a function that returns what the session's log shows of the turn that ended last,
-// which is read once.
+// seen returns what the session's log shows of the turn that ended last.
 func (x *exchange) seen(ended bool) func() transcripts.TurnSummary {
-	return sync.OnceValue(func() transcripts.TurnSummary {
-		t := logs.LastTurn(x.tail())
-		t.Whole = !ended || strings.TrimSpace(t.Said) == strings.TrimSpace(x.LastMessage)
-		return t
-	})
+	return hooks.SeenOnce(func() transcripts.TurnSummary { return logs.LastTurn(x.tail()) },
+		func(said string) bool { return !ended || said == strings.TrimSpace(x.LastMessage) })
 }

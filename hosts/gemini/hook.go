@@ -1,6 +1,7 @@
 package gemini
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -154,17 +155,11 @@ func (x *exchange) childAsked() error {
 		return nil
 	}
 	id := x.callID()
-	context, err := children.Spawn(x.Ctx, x.Project, x.SessionItself(), children.SpawnCall{
-		ID: id, Description: core.OneLine(call.Prompt, maxTask), AgentType: call.Agent, Prompt: call.Prompt,
-	})
+	prompt, err := x.ChildAsked(children.SpawnCall{ID: id, Description: core.OneLine(call.Prompt, maxTask), AgentType: call.Agent, Prompt: call.Prompt})
 	if err != nil {
 		return err
 	}
-	prompt := call.Prompt
-	if context != "" {
-		prompt += "\n\n" + context
-	}
-	x.Answer.Fields.Instead, err = hooks.Changed(x.Input, map[string]string{"prompt": prompt + "\n\n" + mark(id)})
+	x.Answer.Fields.Instead, err = hooks.Changed(x.Input, map[string]string{"prompt": cmp.Or(prompt, call.Prompt) + "\n\n" + mark(id)})
 	return err
 }
 
@@ -240,12 +235,8 @@ func (x *exchange) lastMessage() string {
 	return x.Said
 }
 
-// seen returns a function that returns what the session's log shows of the turn that ended last,
-// which is read once.
+// seen returns what the session's log shows of the turn that ended last.
 func (x *exchange) seen(ended bool) func() transcripts.TurnSummary {
-	return sync.OnceValue(func() transcripts.TurnSummary {
-		t := logs.LastTurn(x.tail())
-		t.Whole = !ended || strings.HasSuffix(strings.TrimSpace(x.Said), t.Said)
-		return t
-	})
+	return hooks.SeenOnce(func() transcripts.TurnSummary { return logs.LastTurn(x.tail()) },
+		func(said string) bool { return !ended || strings.HasSuffix(strings.TrimSpace(x.Said), said) })
 }

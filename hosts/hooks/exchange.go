@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 
 	"flame/core"
 	"flame/core/evidence"
@@ -17,6 +18,7 @@ import (
 	"flame/project/stack"
 	"flame/project/turns"
 	"flame/project/usage"
+	"flame/transcripts"
 )
 
 // An Exchange is one event and the answer to it, as far as all hosts are alike. A host's own
@@ -130,6 +132,31 @@ func (x *Exchange) HandlePrompt(p turns.Prompt) error {
 	b, err := turns.Begin(x.Ctx, x.Project, x.SessionItself(), p)
 	x.Answer.Fields.Context = b.Text
 	return err
+}
+
+// ChildAsked makes the frame of a subagent, and returns its prompt with its context; empty if the prompt stays as it is.
+func (x *Exchange) ChildAsked(call children.SpawnCall) (prompt string, err error) {
+	context, err := children.Spawn(x.Ctx, x.Project, x.Caller(), call)
+	if err != nil || context == "" || strings.Contains(call.Prompt, context) {
+		return "", err
+	}
+	return call.Prompt + "\n\n" + context, nil
+}
+
+// ChildStarted makes a new frame for a finished subagent that resumes, and tells it its context, of at most maxChars.
+func (x *Exchange) ChildStarted(maxChars int) (err error) {
+	x.Answer.Fields.Context, err = children.Continue(x.Ctx, x.Project, x.SessionItself(), x.of.Agent, maxChars)
+	return err
+}
+
+// SeenOnce returns a function that returns what the session's log shows of the turn that ended last, which is read once;
+// isWhole reports whether the log has the turn's last words already.
+func SeenOnce(read func() transcripts.TurnSummary, isWhole func(said string) bool) func() transcripts.TurnSummary {
+	return sync.OnceValue(func() transcripts.TurnSummary {
+		t := read()
+		t.Whole = isWhole(strings.TrimSpace(t.Said))
+		return t
+	})
 }
 
 // HandlePreCompact returns what the frame needs in a summary, at most max UTF-16 code units; empty

@@ -1,13 +1,13 @@
 package opencode
 
 import (
-	"bytes"
 	"cmp"
 	"encoding/json"
-	"errors"
 	"path"
 	"slices"
 	"strings"
+
+	"github.com/tidwall/gjson"
 
 	"flame/config/env"
 	"flame/hosts"
@@ -292,46 +292,28 @@ func (p permissions) exactly(name string) json.RawMessage {
 
 // MarshalJSON writes an object with its members in order.
 func (p permissions) MarshalJSON() ([]byte, error) {
-	var b bytes.Buffer
-	b.WriteByte('{')
+	members := make([]string, len(p))
 	for i, entry := range p {
-		if i > 0 {
-			b.WriteByte(',')
-		}
 		name, err := json.Marshal(entry.tool)
 		if err != nil {
 			return nil, err
 		}
-		b.Write(name)
-		b.WriteByte(':')
-		b.Write(entry.effect)
+		members[i] = string(name) + ":" + string(entry.effect)
 	}
-	b.WriteByte('}')
-	return b.Bytes(), nil
+	return []byte("{" + strings.Join(members, ",") + "}"), nil
 }
 
 // UnmarshalJSON reads an object in its order, or one effect for every tool.
 func (p *permissions) UnmarshalJSON(raw []byte) error {
-	decoder := json.NewDecoder(bytes.NewReader(raw))
-	if start, err := decoder.Token(); err != nil || start != json.Delim('{') {
-		*p = permissions{{"*", slices.Clone(raw)}}
-		return err
+	all := gjson.ParseBytes(slices.Clone(raw))
+	if !all.IsObject() {
+		*p = permissions{{"*", json.RawMessage(all.Raw)}}
+		return nil
 	}
-	for decoder.More() {
-		name, err := decoder.Token()
-		if err != nil {
-			return err
-		}
-		tool, ok := name.(string)
-		if !ok {
-			return errors.New("the name of a permission is not text")
-		}
-		var effect json.RawMessage
-		if err := decoder.Decode(&effect); err != nil {
-			return err
-		}
-		*p = p.add(tool, effect)
-	}
+	all.ForEach(func(tool, effect gjson.Result) bool {
+		*p = p.add(tool.Str, json.RawMessage(effect.Raw))
+		return true
+	})
 	*p = p.settled()
 	return nil
 }
