@@ -2,6 +2,7 @@ package hosts
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -195,6 +196,55 @@ func converse(ctx context.Context, dir, input string, isLast func(line string) b
 		}
 	}
 	return fmt.Errorf("%s %s ended without an answer: %w", filepath.Base(program), strings.Join(args, " "), errors.Join(lines.Err(), ctx.Err()))
+}
+
+// Naming returns the first of a project's files that has a member of this name at any depth,
+// such as in the `env` of a server. It also returns a file that flame cannot read, as that file
+// may have such a member. plain converts the content of a file to JSON.
+func (m Machine) Naming(files []string, plain func([]byte) []byte, name string) string {
+	for _, file := range files {
+		content, err := m.Files(ScopeProject).Read(file)
+		if IsMissing(err) || err == nil && len(bytes.TrimSpace(content)) == 0 {
+			continue
+		}
+		var document any
+		if err != nil || json.Unmarshal(plain(content), &document) != nil || hasMember(document, name) {
+			return file
+		}
+	}
+	return ""
+}
+
+// Mentioning returns the first of a project's files that has a name in it. It also returns a file that flame cannot read, or in
+// which something may hide the name.
+func (m Machine) Mentioning(name string, hides func(content []byte) bool, files ...string) string {
+	for _, file := range files {
+		path := filepath.Join(m.ProjectDir, filepath.FromSlash(file))
+		content, err := m.Files(ScopeProject).Read(path)
+		if !IsMissing(err) && (err != nil || bytes.Contains(content, []byte(name)) || hides(content)) {
+			return path
+		}
+	}
+	return ""
+}
+
+// hasMember reports whether a document has a member of this name at any depth.
+func hasMember(document any, name string) bool {
+	switch part := document.(type) {
+	case map[string]any:
+		for key, value := range part {
+			if key == name || hasMember(value, name) {
+				return true
+			}
+		}
+	case []any:
+		for _, value := range part {
+			if hasMember(value, name) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // Certificates is the variable that names a file of certificates to trust.

@@ -1,10 +1,8 @@
 package hosts
 
 import (
-	"bytes"
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"io/fs"
 	"os"
@@ -250,6 +248,26 @@ func (r Registry) NewestLogs(ctx context.Context, m Machine) ([]transcripts.Log,
 	return logs, err
 }
 
+// NewestLog returns the newest of the last logs (at most as many) in a folder, by their names, that fits; none without
+// such a folder.
+func NewestLog(ctx context.Context, dir string, most int, fits func(path string) bool) (past LoggedSession, err error) {
+	files, err := os.ReadDir(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return past, nil
+	}
+	for _, file := range files[max(0, len(files)-most):] {
+		if ctx.Err() != nil {
+			return past, ctx.Err()
+		}
+		path := filepath.Join(dir, file.Name())
+		info, err := file.Info()
+		if err == nil && info.Mode().IsRegular() && filepath.Ext(path) == ".jsonl" && info.ModTime().After(past.At) && fits(path) {
+			past = LoggedSession{Path: path, At: info.ModTime()}
+		}
+	}
+	return past, err
+}
+
 // AllLogs returns the logs of all sessions in all hosts of a machine, and what it could not read, each
 // with the reason. No log at all is core.ErrNotFound.
 func (r Registry) AllLogs(m Machine) (all []transcripts.Log, unread []string, err error) {
@@ -317,42 +335,6 @@ func foldersBetween(project string, started []string) []string {
 		}
 	}
 	return folders
-}
-
-// Naming returns the first of a project's files that has a member of this name at any depth,
-// such as in the `env` of a server. It also returns a file that flame cannot read, as that file
-// may have such a member. plain converts the content of a file to JSON.
-func (m Machine) Naming(files []string, plain func([]byte) []byte, name string) string {
-	for _, file := range files {
-		content, err := m.Files(ScopeProject).Read(file)
-		if IsMissing(err) || err == nil && len(bytes.TrimSpace(content)) == 0 {
-			continue
-		}
-		var document any
-		if err != nil || json.Unmarshal(plain(content), &document) != nil || hasMember(document, name) {
-			return file
-		}
-	}
-	return ""
-}
-
-// hasMember reports whether a document has a member of this name at any depth.
-func hasMember(document any, name string) bool {
-	switch part := document.(type) {
-	case map[string]any:
-		for key, value := range part {
-			if key == name || hasMember(value, name) {
-				return true
-			}
-		}
-	case []any:
-		for _, value := range part {
-			if hasMember(value, name) {
-				return true
-			}
-		}
-	}
-	return false
 }
 
 // LinePlace returns what a host tells in a document to the command of its status line; it is

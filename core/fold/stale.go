@@ -8,8 +8,9 @@ import (
 
 // A change is an edit of a conversation's past.
 type change struct {
-	edition int // the first that has it
-	from    int // the first message whose past it changes
+	edition int  // the first that has it
+	from    int  // the first message whose past it changes
+	puts    bool // it inserts something, instead of leaving something out
 }
 
 // A past sums up the changes before a message.
@@ -18,24 +19,30 @@ type past struct {
 	put         int // highest edition that inserted something
 }
 
+// add counts a change.
+func (p *past) add(c change) {
+	if c.puts {
+		p.put = max(p.put, c.edition)
+		return
+	}
+	if p.first == 0 || c.edition < p.first {
+		p.first = c.edition
+	}
+	p.last = max(p.last, c.edition)
+}
+
 // stale returns the assistant's messages whose past has changed since the model wrote them.
 // Newer models bind their thinking to everything before it. Thinking with another past must not
 // be sent: all later thinking would be lost with it. A message keeps its thinking only if its
 // edition is known, the same text is left out and inserted before it as under that edition, and no
 // compaction has replaced its past with a summary. The ledger has only standing entries.
 func (l Ledger) stale(history []Message, at places, edition func(Message) int) (stale []int) {
-	left, put := l.leftOut(at), l.putIn(at)
+	changes := l.changes(at)
 	var now past
 	start, kept := compacted(history)
 	for i, m := range history {
-		for ; len(left) > 0 && left[0].from <= i; left = left[1:] {
-			if now.first == 0 || left[0].edition < now.first {
-				now.first = left[0].edition
-			}
-			now.last = max(now.last, left[0].edition)
-		}
-		for ; len(put) > 0 && put[0].from <= i; put = put[1:] {
-			now.put = max(now.put, put[0].edition)
+		for ; len(changes) > 0 && changes[0].from <= i; changes = changes[1:] {
+			now.add(changes[0])
 		}
 		behind := start > 0 && start-1 <= i && i < kept // the summary, and what the compaction kept
 		if m.Role == core.RoleAssistant && (behind || !l.fits(now, edition(m))) {
@@ -58,26 +65,17 @@ func (l Ledger) fits(now past, edition int) bool {
 	return !l.wholeAt(edition) && edition >= now.last
 }
 
-// leftOut returns the changes made by leaving out, in the order of messages.
-func (l Ledger) leftOut(at places) (all []change) {
+// changes returns the changes that the ledger makes, in the order of messages.
+func (l Ledger) changes(at places) (all []change) {
 	for i := range l.Folds {
-		all = append(all, change{l.Folds[i].Edition, l.Folds[i].from(at)})
+		all = append(all, change{edition: l.Folds[i].Edition, from: l.Folds[i].from(at)})
 	}
 	for _, cut := range l.Cuts {
-		all = append(all, change{cut.Edition, at[cut.Message] + 1})
+		all = append(all, change{edition: cut.Edition, from: at[cut.Message] + 1})
 	}
-	return inOrder(all)
-}
-
-// putIn returns the changes made by inserting texts, in the order of messages.
-func (l Ledger) putIn(at places) (all []change) {
 	for _, insert := range l.Inserts {
-		all = append(all, change{insert.Edition, at[insert.Message] + 1})
+		all = append(all, change{insert.Edition, at[insert.Message] + 1, true})
 	}
-	return inOrder(all)
-}
-
-func inOrder(all []change) []change {
 	slices.SortFunc(all, func(a, b change) int { return a.from - b.from })
 	return all
 }

@@ -6,9 +6,7 @@ package claudecode
 import (
 	"cmp"
 	"context"
-	"errors"
-	"io/fs"
-	"os"
+	"math"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -90,25 +88,14 @@ func ownFolder(m hosts.Machine) string {
 
 // newest returns the newest session that was started in the folder of a project. Claude Code
 // names the folder of its logs after that one (measured: 2.1.328).
-func newest(_ context.Context, m hosts.Machine) (past hosts.LoggedSession, err error) {
+func newest(ctx context.Context, m hosts.Machine) (past hosts.LoggedSession, err error) {
 	name := strings.Map(func(r rune) rune {
 		if r < unicode.MaxASCII && (unicode.IsLetter(r) || unicode.IsDigit(r)) {
 			return r
 		}
 		return '-'
 	}, m.ProjectDir)
-	dir := filepath.Join(ownFolder(m), "projects", name)
-	files, err := os.ReadDir(dir)
-	if errors.Is(err, fs.ErrNotExist) {
-		return past, nil
-	}
-	for _, file := range files {
-		info, err := file.Info()
-		if err == nil && info.Mode().IsRegular() && filepath.Ext(file.Name()) == ".jsonl" && info.ModTime().After(past.At) {
-			past = hosts.LoggedSession{Path: filepath.Join(dir, file.Name()), At: info.ModTime()}
-		}
-	}
-	return past, err
+	return hosts.NewestLog(ctx, filepath.Join(ownFolder(m), "projects", name), math.MaxInt, func(string) bool { return true })
 }
 
 // definitions returns where Claude Code looks for definitions of agents. Wave's

@@ -5,9 +5,6 @@ package codex
 import (
 	"cmp"
 	"context"
-	"errors"
-	"io/fs"
-	"os"
 	"path/filepath"
 	"strings"
 
@@ -93,29 +90,10 @@ const (
 func newest(ctx context.Context, m hosts.Machine) (past hosts.LoggedSession, err error) {
 	days, err := filepath.Glob(filepath.Join(ownFolder(m), "sessions", "[0-9]*", "[0-9]*", "[0-9]*"))
 	for n := len(days) - 1; err == nil && n >= max(0, len(days)-maxDays) && past.Path == ""; n-- {
-		past, err = newestOf(ctx, days[n], m.ProjectDir)
-	}
-	return past, err
-}
-
-// newestOf returns the newest session of a project among a day's logs.
-func newestOf(ctx context.Context, day, project string) (past hosts.LoggedSession, err error) {
-	files, err := os.ReadDir(day)
-	if errors.Is(err, fs.ErrNotExist) {
-		return past, nil
-	}
-	for _, file := range files[max(0, len(files)-maxLogs):] {
-		info, err := file.Info()
-		if ctx.Err() != nil {
-			return past, ctx.Err()
-		}
-		path := filepath.Join(day, file.Name())
-		if err != nil || !info.Mode().IsRegular() || filepath.Ext(path) != ".jsonl" || !info.ModTime().After(past.At) {
-			continue
-		}
-		if folder, parent := logs.Begun(hooks.Head(path, maxTail)); folder == project && parent == "" {
-			past = hosts.LoggedSession{Path: path, At: info.ModTime()}
-		}
+		past, err = hosts.NewestLog(ctx, days[n], maxLogs, func(path string) bool {
+			folder, parent := logs.Begun(hooks.Head(path, maxTail))
+			return folder == m.ProjectDir && parent == ""
+		})
 	}
 	return past, err
 }
@@ -126,10 +104,5 @@ var escaped = core.Pattern(`\\[uUx]`)
 // setsVariable returns the project's file that may set a variable for Codex's processes: one that
 // has the variable's name, or may hide it.
 func setsVariable(m hosts.Machine, name string) string {
-	file := filepath.Join(m.ProjectDir, ".codex", "config.toml")
-	content, err := m.Files(hosts.ScopeProject).Read(file)
-	if hosts.IsMissing(err) || err == nil && !strings.Contains(string(content), name) && !escaped().Match(content) {
-		return ""
-	}
-	return file
+	return m.Mentioning(name, func(content []byte) bool { return escaped().Match(content) }, ".codex/config.toml")
 }

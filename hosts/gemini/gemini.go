@@ -103,7 +103,8 @@ func newest(ctx context.Context, m hosts.Machine) (past hosts.LoggedSession, err
 		if root == "" || !hosts.Same(root, m.ProjectDir) {
 			continue
 		}
-		if found := newestOf(filepath.Join(dir, "chats")); found.At.After(past.At) {
+		found, err := hosts.NewestLog(ctx, filepath.Join(dir, "chats"), maxLogs, func(string) bool { return true })
+		if err == nil && found.At.After(past.At) {
 			past = found
 		}
 	}
@@ -113,30 +114,8 @@ func newest(ctx context.Context, m hosts.Machine) (past hosts.LoggedSession, err
 // maxRoot bounds the path of a project in bytes.
 const maxRoot = 4 << 10
 
-// newestOf returns the newest session in a folder of logs.
-func newestOf(chats string) (past hosts.LoggedSession) {
-	files, err := os.ReadDir(chats)
-	if err != nil {
-		return past
-	}
-	for _, file := range files[max(0, len(files)-maxLogs):] {
-		info, err := file.Info()
-		if err == nil && info.Mode().IsRegular() && strings.HasSuffix(file.Name(), ".jsonl") && info.ModTime().After(past.At) {
-			past = hosts.LoggedSession{Path: filepath.Join(chats, file.Name()), At: info.ModTime()}
-		}
-	}
-	return past
-}
-
 // setsVariable returns the project's file that may set a variable for Gemini CLI's processes: one that
 // has the variable's name.
 func setsVariable(m hosts.Machine, name string) string {
-	for _, file := range []string{".gemini/.env", ".env", ".gemini/settings.json"} {
-		path := filepath.Join(m.ProjectDir, filepath.FromSlash(file))
-		content, err := m.Files(hosts.ScopeProject).Read(path)
-		if !hosts.IsMissing(err) && (err != nil || strings.Contains(string(content), name)) {
-			return path
-		}
-	}
-	return ""
+	return m.Mentioning(name, func([]byte) bool { return false }, ".gemini/.env", ".env", ".gemini/settings.json")
 }
