@@ -24,7 +24,7 @@ func (x *exchange) childAsked() error {
 	if err := x.bind(); err != nil {
 		return err
 	}
-	prompt, err := x.ChildAsked(children.SpawnCall{ID: x.Call, Description: call.Description, AgentType: call.AgentType, Prompt: call.Prompt})
+	prompt, err := hooks.ChildAsked(x.Exchange, children.SpawnCall{ID: x.Call, Description: call.Description, AgentType: call.AgentType, Prompt: call.Prompt})
 	if err != nil || prompt == "" {
 		return err
 	}
@@ -117,7 +117,7 @@ func (x *exchange) childStarted() error {
 	if err != nil {
 		return err
 	}
-	return x.ChildStarted(maxInjected)
+	return hooks.ChildStarted(x.Exchange, maxInjected)
 }
 
 // childEnded ends a child. A SubagentStop without agent_type comes from a

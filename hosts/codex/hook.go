@@ -58,7 +58,10 @@ var rows = []row{
 			return hooks.ListWritten(x.Exchange, func() string { return logs.LastTurn(x.tail()).Said })
 		},
 	},
-	{Event: "SubagentStart", Handle: func(x *exchange) error { return x.ChildStarted(maxInjected) }, Doc: "Creates a new frame for a finished subagent that resumes."},
+	{
+		Event: "SubagentStart", Handle: func(x *exchange) error { return hooks.ChildStarted(x.Exchange, maxInjected) },
+		Doc: "Creates a new frame for a finished subagent that resumes.",
+	},
 	{Event: "SubagentStop", Handle: (*exchange).childEnded, Doc: "Completes the subagent's frame, with its last message as the summary."},
 	{
 		Event: "Stop", Handle: (*exchange).turnEnded,
@@ -165,7 +168,7 @@ func (x *exchange) childAsked() error {
 	if err := json.Unmarshal(x.Input, &call); err != nil || call.Message == "" {
 		return err
 	}
-	prompt, err := x.ChildAsked(children.SpawnCall{
+	prompt, err := hooks.ChildAsked(x.Exchange, children.SpawnCall{
 		ID: x.Call, Description: core.OneLine(call.Message, maxTask), AgentType: cmp.Or(call.Type, "default"), Prompt: call.Message,
 	})
 	if err != nil || prompt == "" {

@@ -135,7 +135,7 @@ func (x *Exchange) HandlePrompt(p turns.Prompt) error {
 }
 
 // ChildAsked makes the frame of a subagent, and returns its prompt with its context; empty if the prompt stays as it is.
-func (x *Exchange) ChildAsked(call children.SpawnCall) (prompt string, err error) {
+func ChildAsked(x *Exchange, call children.SpawnCall) (prompt string, err error) {
 	context, err := children.Spawn(x.Ctx, x.Project, x.Caller(), call)
 	if err != nil || context == "" || strings.Contains(call.Prompt, context) {
 		return "", err
@@ -144,7 +144,7 @@ func (x *Exchange) ChildAsked(call children.SpawnCall) (prompt string, err error
 }
 
 // ChildStarted makes a new frame for a finished subagent that resumes, and tells it its context, of at most maxChars.
-func (x *Exchange) ChildStarted(maxChars int) (err error) {
+func ChildStarted(x *Exchange, maxChars int) (err error) {
 	x.Answer.Fields.Context, err = children.Continue(x.Ctx, x.Project, x.SessionItself(), x.of.Agent, maxChars)
 	return err
 }
