@@ -155,7 +155,9 @@ func (x *exchange) childAsked() error {
 		return nil
 	}
 	id := x.callID()
-	prompt, err := hooks.ChildAsked(x.Exchange, children.SpawnCall{ID: id, Description: core.OneLine(call.Prompt, maxTask), AgentType: call.Agent, Prompt: call.Prompt})
+	prompt, err := hooks.ChildAsked(x.Exchange, children.SpawnCall{
+		ID: id, Description: core.OneLine(call.Prompt, maxTask), AgentType: call.Agent, Prompt: call.Prompt,
+	})
 	if err != nil {
 		return err
 	}
