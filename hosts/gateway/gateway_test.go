@@ -21,8 +21,8 @@ import (
 	"flame/hosts/claudecode"
 	"flame/hosts/gateway"
 	"flame/project"
-	"flame/project/conversation"
 	"flame/project/stack"
+	"flame/project/usage"
 	"flame/store"
 	"flame/tests/model"
 	"flame/tests/model/rules"
@@ -267,7 +267,7 @@ func TestFinishedFramesLeaveTheRequests(t *testing.T) {
 	c.stop()
 	var counted fold.Meter
 	require.NoError(t, c.f.Project.View(c.f.Ctx, projecttest.Host("s"), func(s *project.Op) (err error) {
-		counted, err = conversation.Requests(s.Tx, "s")
+		counted, err = usage.RequestsOf(s.Tx, "s")
 		return err
 	}))
 	assert.Equal(t, 9, counted.Requests, "each is counted once, whether anything changed with it or not")

@@ -12,7 +12,6 @@ import (
 	"flame/hosts"
 	"flame/hosts/gateway/codec"
 	"flame/project"
-	"flame/project/conversation"
 	"flame/project/turns"
 	"flame/project/usage"
 )
@@ -33,9 +32,9 @@ const hourLife = core.Millis(60 * 60_000)
 // A session is the gateway's memory of a session that sends requests.
 type session struct {
 	mu      sync.Mutex
-	kept    *conversation.RequestLog // the state after the last decision; nil: there was none
-	seen    []conversation.Answer    // the answers since, oldest first
-	refused int                      // edited requests in a row that the API refused
+	kept    *usage.RequestLog  // the state after the last decision; nil: there was none
+	seen    []usage.SeenAnswer // the answers since, oldest first
+	refused int                // edited requests in a row that the API refused
 }
 
 // sessionOf returns the session or subagent that sends a request; nil if the request does not
@@ -106,11 +105,11 @@ func (s *session) decide(ctx context.Context, x *exchange, request *codec.Reques
 }
 
 // keep keeps the state after a decision, and forgets answers that are stored.
-func (s *session) keep(kept conversation.RequestLog, stored []conversation.Answer) {
+func (s *session) keep(kept usage.RequestLog, stored []usage.SeenAnswer) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.kept = &kept
-	s.seen = slices.DeleteFunc(s.seen, func(a conversation.Answer) bool { return slices.Contains(stored, a) })
+	s.seen = slices.DeleteFunc(s.seen, func(a usage.SeenAnswer) bool { return slices.Contains(stored, a) })
 }
 
 // stopped reports whether flame no longer edits requests of a class. It still edits those for a
@@ -140,19 +139,19 @@ func (s *session) answered(x *exchange) {
 
 // answer returns the note of an answer; nil if there is nothing to note, or for a summary, which
 // comes back in a message of role user.
-func (x *exchange) answer() *conversation.Answer {
+func (x *exchange) answer() *usage.SeenAnswer {
 	refused := x.sent.edited && x.refused()
 	if x.sent.edition == notNoted || !refused && (x.name == "" || x.asked.Class == hosts.ClassCompaction) {
 		return nil
 	}
-	return &conversation.Answer{Name: x.name, Time: x.metered.Asked, Edition: x.sent.edition, Refused: refused}
+	return &usage.SeenAnswer{Name: x.name, Time: x.metered.Asked, Edition: x.sent.edition, Refused: refused}
 }
 
 // A measurement is the data of a request that flame stores.
 type measurement struct {
 	by      project.Caller
 	metered usage.MeteredRequest
-	answer  *conversation.Answer // nil: there is nothing to note
+	answer  *usage.SeenAnswer // nil: there is nothing to note
 	sent    fold.Meter
 }
 

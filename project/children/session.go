@@ -12,7 +12,6 @@ import (
 	"flame/project"
 	"flame/project/autonomy"
 	"flame/project/briefing"
-	"flame/project/conversation"
 	"flame/project/stack"
 	"flame/project/usage"
 )
@@ -155,7 +154,7 @@ func forget(s *project.Op, session core.Session) error {
 		project.Forget(s.Tx, session.ID),
 	)
 	if err != nil || !session.HasFrame() {
-		return errors.Join(err, usage.Forget(s.Tx, session.ID), conversation.Forget(s.Tx, session))
+		return errors.Join(err, usage.Forget(s.Tx, session))
 	}
 	session.Tracked = false
 	return s.Tx.SaveSession(session)

@@ -14,7 +14,6 @@ import (
 	"flame/core"
 	"flame/core/op"
 	"flame/project"
-	"flame/project/conversation"
 	"flame/project/usage"
 	"flame/project/view"
 )
@@ -32,7 +31,7 @@ type State struct {
 	UpdatedAt     core.Millis           `json:"updatedAt"`
 
 	// Requests are the requests to models, by host, and what they left out; not in exports.
-	Requests []conversation.HostMeter `json:"requests,omitempty"`
+	Requests []usage.HostMeter `json:"requests,omitempty"`
 	// Metered are the requests that gateways measured, by host and class; not in exports.
 	Metered []usage.ClassTotals `json:"metered,omitempty"`
 }
@@ -136,7 +135,7 @@ func Snapshot(ctx context.Context, p *project.Project, by project.Caller) (state
 		if err != nil {
 			return err
 		}
-		if state.Requests, err = conversation.ByHost(s.Tx, sessions); err != nil {
+		if state.Requests, err = usage.ByHost(s.Tx, sessions); err != nil {
 			return err
 		}
 		state.Metered, err = usage.ByClass(s.Tx)

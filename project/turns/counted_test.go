@@ -10,8 +10,8 @@ import (
 	"flame/core/fold"
 	"flame/project"
 	"flame/project/children"
-	"flame/project/conversation"
 	"flame/project/turns"
+	"flame/project/usage"
 	"flame/project/view"
 	"flame/tests/projecttest"
 )
@@ -148,7 +148,7 @@ func TestABranchCountsItsOwnRequests(t *testing.T) {
 	assert.Equal(t, int64(40), requestsOf(f, "claude-code").LeftOut)
 	assert.Equal(t, 1, sparedOf(f, frame.ID).Requests, "those of the session that worked in it")
 	require.NoError(t, f.Store.View(f.Ctx, func(tx project.Tx) error {
-		m, err := conversation.Requests(tx, "branch")
+		m, err := usage.RequestsOf(tx, "branch")
 		assert.Equal(t, 1, m.Requests)
 		assert.Equal(t, int64(20), m.LeftOut)
 		return err

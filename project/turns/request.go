@@ -12,7 +12,6 @@ import (
 	"flame/project/autonomy"
 	"flame/project/briefing"
 	"flame/project/children"
-	"flame/project/conversation"
 	"flame/project/usage"
 )
 
@@ -26,8 +25,8 @@ type Request struct {
 
 	CacheLife core.Millis // how long the model's cache keeps an unused entry; 0: the usual time
 
-	Undated bool                  // the messages have no times; names of the same history are the same
-	Seen    []conversation.Answer // of such a history, since the last request; known answers change nothing
+	Undated bool               // the messages have no times; names of the same history are the same
+	Seen    []usage.SeenAnswer // of such a history, since the last request; known answers change nothing
 }
 
 // prompt returns the name of the newest message of the user, or of a message that stands in
@@ -72,7 +71,7 @@ type RequestEdits struct {
 	Counted bool // among the requests of its session; if false, there was nothing else to write
 	// Kept is the conversation from which flame made the amendment. It serves for later
 	// requests while the store is out of reach.
-	Kept conversation.RequestLog
+	Kept usage.RequestLog
 }
 
 // Amend returns what to leave out of a request to the model and what to insert: it folds
@@ -139,7 +138,7 @@ func Recall(ctx context.Context, p *project.Project, by project.Caller, r Reques
 		if s.Fresh {
 			return nil
 		}
-		c, err := conversation.Load(s, r.History)
+		c, err := usage.RequestsFor(s, r.History)
 		if err == nil {
 			a = r.again(c, s.Now)
 		}
@@ -149,17 +148,17 @@ func Recall(ctx context.Context, p *project.Project, by project.Caller, r Reques
 }
 
 // ReplayFrom is Recall from the Kept of an earlier request.
-func ReplayFrom(p *project.Project, kept conversation.RequestLog, r Request) RequestEdits {
+func ReplayFrom(p *project.Project, kept usage.RequestLog, r Request) RequestEdits {
 	return r.again(kept.Clone(), p.Now())
 }
 
-func (r Request) again(c conversation.RequestLog, now core.Millis) RequestEdits {
+func (r Request) again(c usage.RequestLog, now core.Millis) RequestEdits {
 	r.show(&c, now)
 	return RequestEdits{Edits: c.Edits(r.History), Kept: c}
 }
 
 // show adds the answers and times that the request shows to a conversation.
-func (r Request) show(c *conversation.RequestLog, now core.Millis) {
+func (r Request) show(c *usage.RequestLog, now core.Millis) {
 	if r.Undated {
 		c.NoteUndatedAnswers(r.Seen)
 		c.SetTimes(r.History, now)
@@ -168,15 +167,15 @@ func (r Request) show(c *conversation.RequestLog, now core.Millis) {
 }
 
 // loaded returns the session's conversation.
-func loaded(s *project.Op, r Request) (c conversation.RequestLog, err error) {
+func loaded(s *project.Op, r Request) (c usage.RequestLog, err error) {
 	if s.Fresh || len(r.History) == 0 {
 		return c, nil
 	}
-	return conversation.Load(s, r.History)
+	return usage.RequestsFor(s, r.History)
 }
 
 // amend adds what a request shows to a conversation, and folds finished frames.
-func amend(s *project.Op, c *conversation.RequestLog, r Request) error {
+func amend(s *project.Op, c *usage.RequestLog, r Request) error {
 	if s.Fresh || len(r.History) == 0 {
 		return nil
 	}
@@ -201,13 +200,13 @@ func amend(s *project.Op, c *conversation.RequestLog, r Request) error {
 
 // undecided reports whether the request has a new prompt, or follows a compaction, on which
 // flame has not decided yet.
-func undecided(s *project.Op, c conversation.RequestLog, r Request) bool {
+func undecided(s *project.Op, c usage.RequestLog, r Request) bool {
 	return !s.Fresh && !s.Project.Replaying && !r.Untold && r.prompt() != "" && (c.Prompt != r.prompt() || c.Summary != r.summary())
 }
 
 // decide inserts a briefing behind the newest prompt: the context if the conversation begins,
 // resumes or lost its past, else the changes.
-func decide(s *project.Op, c *conversation.RequestLog, r Request) error {
+func decide(s *project.Op, c *usage.RequestLog, r Request) error {
 	again := c.Summary != r.summary()
 	begins := c.Prompt == ""
 	c.NotePromptDecided(r.History, r.prompt(), r.summary())
@@ -236,7 +235,7 @@ func decide(s *project.Op, c *conversation.RequestLog, r Request) error {
 // A Report has the requests of a session to its model, and the answers, that a gateway saw.
 type Report struct {
 	Requests []usage.MeteredRequest
-	Seen     []conversation.Answer
+	Seen     []usage.SeenAnswer
 	Sent     fold.Meter // of requests that Amend did not count
 }
 
@@ -268,7 +267,7 @@ func (r Report) storeFor(ctx context.Context, p *project.Project, by project.Cal
 			return err
 		}
 		return errors.Join(
-			conversation.NoteSeen(s.Tx, s.Session.ID, r.Seen, r.Sent), usage.Meter(s, r.Requests), r.noteModel(s),
+			usage.NoteSeen(s.Tx, s.Session.ID, r.Seen, r.Sent), usage.Meter(s, r.Requests), r.noteModel(s),
 		)
 	})
 }

@@ -13,7 +13,6 @@ import (
 	"flame/project"
 	"flame/project/autonomy"
 	"flame/project/children"
-	"flame/project/conversation"
 	"flame/project/stack"
 	"flame/project/usage"
 	"flame/transcripts"
@@ -75,7 +74,7 @@ func endTurn(s *project.Op, turn EndReport) error {
 			return err
 		}
 	}
-	if err := errors.Join(usage.Add(s, turn.Usage), conversation.NoteAnswers(s.Tx, s.Session.ID, turn.Editions)); err != nil {
+	if err := errors.Join(usage.Add(s, turn.Usage), usage.NoteAnswers(s.Tx, s.Session.ID, turn.Editions)); err != nil {
 		return err
 	}
 	if err := s.CountLater(turn.Transcript); err != nil {

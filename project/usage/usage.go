@@ -1,6 +1,8 @@
 // Package usage counts the tokens and USD that sessions used, by the frames in which they
 // worked: from hosts' events, from hosts' logs, which it reads later, and from the
-// measurements of a gateway between hosts and their models.
+// measurements of a gateway between hosts and their models. It keeps the differences between
+// the requests of a session to its model and the history that its host has: what flame left
+// out of the requests, and what it inserted.
 package usage
 
 import (
@@ -10,6 +12,7 @@ import (
 	"slices"
 
 	"flame/core"
+	"flame/core/fold"
 	"flame/project"
 	"flame/project/autonomy"
 )
@@ -213,12 +216,17 @@ func personOf(tx project.Tx, session string) (string, error) {
 	}
 }
 
-// Forget drops the records of how far flame counted a session's usage. The sums of the
-// project and of its frames still include the session's requests.
-func Forget(tx project.Tx, session string) error {
-	return errors.Join(
-		tx.DeleteRecord("session", session), tx.DeleteRecord("calls", session), tx.ClearDeadline(project.UsageDeadline, session),
-	)
+// Forget drops the records of how far flame counted a session's usage, and of its requests. The
+// sums of the project and of its frames still include the session's requests.
+func Forget(tx project.Tx, session core.Session) error {
+	m, err := RequestsOf(tx, session.ID)
+	if err == nil && m.Requests > 0 {
+		err = recordPast.Change(tx, session.Host, func(past *fold.Meter) { *past = past.Add(m) })
+	}
+	for _, kind := range []string{"session", "calls", "ledger", "answers"} {
+		err = errors.Join(err, tx.DeleteRecord(kind, session.ID))
+	}
+	return errors.Join(err, tx.ClearDeadline(project.UsageDeadline, session.ID))
 }
 
 // Totals are those of requests to models.

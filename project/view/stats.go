@@ -8,7 +8,6 @@ import (
 	"flame/core"
 	"flame/core/fold"
 	"flame/project"
-	"flame/project/conversation"
 	"flame/project/usage"
 )
 
@@ -24,15 +23,15 @@ type Stats struct {
 
 // Totals are those of a project's requests to models.
 type Totals struct {
-	Requests []conversation.HostMeter `json:"requests"`          // from hosts whose requests flame sees
-	Folds    bool                     `json:"folds"`             // requests leave finished frames out
-	Metered  []usage.ClassTotals      `json:"metered,omitempty"` // requests that gateways measured, by host and class
+	Requests []usage.HostMeter   `json:"requests"`          // from hosts whose requests flame sees
+	Folds    bool                `json:"folds"`             // requests leave finished frames out
+	Metered  []usage.ClassTotals `json:"metered,omitempty"` // requests that gateways measured, by host and class
 }
 
 // totalsOf returns the totals; sessions has all existing sessions.
 func totalsOf(p *project.Project, tx project.Tx, sessions []core.Session) (r Totals, err error) {
 	r.Folds = p.Fold
-	if r.Requests, err = conversation.ByHost(tx, sessions); err == nil {
+	if r.Requests, err = usage.ByHost(tx, sessions); err == nil {
 		r.Metered, err = usage.ByClass(tx)
 	}
 	return r, err
@@ -123,7 +122,7 @@ func isPersons(s core.Session) bool { return s.Parent == "" && s.Host != project
 
 func listedSession(tx project.Tx, session core.Session) (ListedSession, error) {
 	listed := ListedSession{Session: session}
-	requests, err := conversation.Requests(tx, session.ID)
+	requests, err := usage.RequestsOf(tx, session.ID)
 	if err != nil {
 		return listed, err
 	}
@@ -199,7 +198,7 @@ func EconomyOf(ctx context.Context, p *project.Project) (e Economy, err error) {
 			return err
 		}
 		for _, session := range sessions {
-			spared, err := conversation.SparedBy(tx, session.ID)
+			spared, err := usage.SparedBy(tx, session.ID)
 			if err != nil {
 				return err
 			}

@@ -9,7 +9,6 @@ import (
 	"flame/core/fold"
 	"flame/core/summaries"
 	"flame/project"
-	"flame/project/conversation"
 	"flame/project/files"
 	"flame/project/usage"
 )
@@ -65,7 +64,7 @@ func DetailsOf(ctx context.Context, p *project.Project, by project.Caller, ref s
 		if d.Closing, err = closingOf(s.Tx, d.Frame); err != nil {
 			return err
 		}
-		spared, err := conversation.SparedBy(s.Tx, d.Frame.Session)
+		spared, err := usage.SparedBy(s.Tx, d.Frame.Session)
 		if err != nil {
 			return err
 		}

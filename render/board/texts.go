@@ -12,7 +12,6 @@ import (
 	"flame/core/fold"
 	"flame/hosts"
 	"flame/project"
-	"flame/project/conversation"
 	"flame/project/usage"
 )
 
@@ -86,7 +85,7 @@ func folded(tx project.Tx) (string, error) {
 	if sum := usage.Sum(measured); sum.BytesSaved() > 0 || err != nil {
 		return fmt.Sprintf("folding left out %s of %s", core.Size(sum.BytesSaved()), core.Size(sum.BytesReceived)), err
 	}
-	estimated, err := conversation.ByHost(tx, nil) // their sum needs no sessions
+	estimated, err := usage.ByHost(tx, nil) // their sum needs no sessions
 	var sum fold.Meter
 	for _, m := range estimated {
 		sum = sum.Add(m.Meter)

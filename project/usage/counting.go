@@ -1,4 +1,4 @@
-package conversation
+package usage
 
 import (
 	"cmp"
@@ -47,8 +47,8 @@ func (c *RequestLog) retire(history []fold.Message) {
 	c.Ledger = standing
 }
 
-// Requests returns the counted requests of a session.
-func Requests(tx project.Tx, session string) (fold.Meter, error) {
+// RequestsOf returns the counted requests of a session.
+func RequestsOf(tx project.Tx, session string) (fold.Meter, error) {
 	a, _, err := recordAnswers.Get(tx, session)
 	return a.Meter, err
 }
@@ -92,14 +92,4 @@ func ByHost(tx project.Tx, sessions []core.Session) (all []HostMeter, err error)
 	all = lo.MapToSlice(sums, func(host string, m fold.Meter) HostMeter { return HostMeter{host, m, m.Less()} })
 	slices.SortFunc(all, func(a, b HostMeter) int { return cmp.Compare(a.Host, b.Host) })
 	return all, err
-}
-
-// Forget deletes the record of a session's conversation, except for the sum of its
-// requests.
-func Forget(tx project.Tx, session core.Session) error {
-	m, err := Requests(tx, session.ID)
-	if err == nil && m.Requests > 0 {
-		err = recordPast.Change(tx, session.Host, func(past *fold.Meter) { *past = past.Add(m) })
-	}
-	return errors.Join(err, recordLedger.Delete(tx, session.ID), tx.DeleteRecord("answers", session.ID))
 }

@@ -1,7 +1,4 @@
-// Package conversation keeps the differences between the requests of a session to its model
-// and the history that its host has: what flame left out of the requests, and what it
-// inserted.
-package conversation
+package usage
 
 import (
 	"cmp"
@@ -53,9 +50,9 @@ const (
 	recordPast    project.RecordKind[fold.Meter] = "host.past"        // by host: the requests of forgotten sessions
 )
 
-// Load returns the conversation of the step's session. A conversation that branched off that
+// RequestsFor returns the conversation of the step's session. A conversation that branched off that
 // of another session has the record of that, as far as its history goes.
-func Load(s *project.Op, history []fold.Message) (RequestLog, error) {
+func RequestsFor(s *project.Op, history []fold.Message) (RequestLog, error) {
 	c, known, err := load(s.Tx, s.Session.ID)
 	if known || err != nil || lastAnswer(history) < 0 {
 		return c, err
@@ -255,8 +252,8 @@ func (c *RequestLog) Edits(history []fold.Message) fold.Edits {
 	return c.Ledger.Edits(history, func(m fold.Message) int { return c.answers.At(m.Time) })
 }
 
-// An Answer is an answer of the model that a gateway saw, together with its request.
-type Answer struct {
+// A SeenAnswer is an answer of the model that a gateway saw, together with its request.
+type SeenAnswer struct {
 	Name    string      // of its message, in the histories to come
 	Time    core.Millis // when it was asked for
 	Edition int         // of the request
@@ -265,7 +262,7 @@ type Answer struct {
 
 // NoteSeen records the times and editions of answers of a session whose host reports no
 // times, and counts requests that were not counted when they were sent.
-func NoteSeen(tx project.Tx, session string, answers []Answer, sent fold.Meter) error {
+func NoteSeen(tx project.Tx, session string, answers []SeenAnswer, sent fold.Meter) error {
 	c, _, err := load(tx, session)
 	if err != nil {
 		return err
@@ -278,7 +275,7 @@ func NoteSeen(tx project.Tx, session string, answers []Answer, sent fold.Meter) 
 }
 
 // NoteUndatedAnswers records answers, oldest first, of a host that reports no times.
-func (c *RequestLog) NoteUndatedAnswers(answers []Answer) {
+func (c *RequestLog) NoteUndatedAnswers(answers []SeenAnswer) {
 	for _, a := range answers {
 		if a.Refused {
 			c.refuse(a.Time)
