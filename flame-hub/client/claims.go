@@ -15,7 +15,7 @@ import (
 	"flame/core/merge"
 	"flame/hub"
 	"flame/project"
-	"flame/project/shared"
+	"flame/project/transfer"
 )
 
 // A claim expires after claimTime unless its machine renews it, which happens every renewTime.
@@ -206,7 +206,7 @@ func (c *Conn) unheard(ctx context.Context, p *project.Project, id string) error
 	case is == nothing:
 		return nil // this machine's document will replace it
 	}
-	known, err := shared.Agreed(ctx, p, id)
+	known, err := transfer.Agreed(ctx, p, id)
 	if err != nil {
 		return err
 	}
@@ -214,7 +214,7 @@ func (c *Conn) unheard(ctx context.Context, p *project.Project, id string) error
 	if w := known.Work; both.Machine == w.Machine && both.Term == w.Term && both.Stamp == w.Stamp && (came.Invalid == nil || known.Invalid != nil) {
 		return nil
 	}
-	if _, err := (shared.Tree{Project: p, Machine: c.link.Machine}).Take(ctx, []merge.Doc{came}); err != nil {
+	if _, err := (transfer.SharedTree{Project: p, Machine: c.link.Machine}).Take(ctx, []merge.Doc{came}); err != nil {
 		return err
 	}
 	return core.Invalidf("%s has changed on machine %s meanwhile; flame has stored these changes", id, came.Work.Machine).

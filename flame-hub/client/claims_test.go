@@ -13,7 +13,7 @@ import (
 	"flame/core/merge"
 	"flame/hub"
 	"flame/project"
-	"flame/project/shared"
+	"flame/project/transfer"
 	"flame/store"
 	"flame/tests/projecttest"
 )
@@ -189,7 +189,7 @@ func TestAClaimOfAFrameThatChangedMeanwhile(t *testing.T) {
 	p, data := realProject(t)
 	others := h.mate("laptop")
 	others.write("frame-1", func(f *core.Frame) { f.Status, f.StartedAt = core.Planned, 0 })
-	_, err := shared.Tree{Project: p, Machine: "desk"}.Take(h.ctx(), []merge.Doc{others.all()["frame-1"]})
+	_, err := transfer.SharedTree{Project: p, Machine: "desk"}.Take(h.ctx(), []merge.Doc{others.all()["frame-1"]})
 	require.NoError(t, err)
 	old := frames(h.ctx(), t, p)["frame-1"]
 	require.NoError(t, Claim(h.ctx(), p, data, old), "without a hub every claim is granted")
@@ -211,7 +211,7 @@ func TestAClaimOfAFrameThatChangedMeanwhile(t *testing.T) {
 	assert.Equal(t, core.Completed, now.Status)
 	require.NoError(t, h.claims("third", claimTime).Claim(h.ctx(), "frame-1"), "the claim was released")
 
-	machine, err := shared.Machine(h.ctx(), p)
+	machine, err := transfer.SharedAs(h.ctx(), p)
 	require.NoError(t, err)
 	assert.Equal(t, "desk", machine, "the machine keeps its id")
 }

@@ -36,7 +36,7 @@ var errAnew = errors.New("flame reads the hub's tree again")
 // ErrGone is the end of a connection.
 var ErrGone = core.Unavailablef(nats.ErrConnectionClosed, "the connection to the hub is lost")
 
-// A Tree is a project's part in the tree of several machines, as a shared.Tree.
+// A Tree is a project's part in the tree of several machines, as a transfer.SharedTree.
 type Tree interface {
 	Collect(ctx context.Context, after int64) (docs []merge.Doc, revision int64, err error)
 	Take(ctx context.Context, docs []merge.Doc) (owed []merge.Doc, err error)

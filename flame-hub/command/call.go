@@ -19,7 +19,7 @@ import (
 	"flame/hub"
 	"flame/local/place"
 	"flame/project"
-	"flame/project/shared"
+	"flame/project/transfer"
 )
 
 // newCall makes the command that flame starts for what needs a project's hub.
@@ -110,8 +110,8 @@ func (m machines) Keep(ctx context.Context, log *slog.Logger) {
 func keeping(a *app.App, p *project.Project, at place.Place) client.Config {
 	return client.Config{
 		Data: at.Data.Path, Version: a.Build.Version, Log: p.Log, Now: p.Now,
-		Tree: func(machine string) client.Tree { return shared.Tree{Project: p, Machine: machine} },
-		Held: func(ctx context.Context) ([]string, error) { return shared.Held(ctx, p) },
+		Tree: func(machine string) client.Tree { return transfer.SharedTree{Project: p, Machine: machine} },
+		Held: func(ctx context.Context) ([]string, error) { return transfer.Held(ctx, p) },
 		Agents: func(ctx context.Context) (json.RawMessage, error) {
 			return project.Read(ctx, p, func(tx project.Tx) (json.RawMessage, error) { return record.LocalAgents(tx, p.Now()) })
 		},

@@ -23,7 +23,7 @@ import (
 	"flame/hub"
 	"flame/local/place"
 	"flame/project"
-	"flame/project/shared"
+	"flame/project/transfer"
 )
 
 // A joining is one run of `flame join`.
@@ -110,7 +110,7 @@ func (c joining) machine(ctx context.Context) (id string, err error) {
 // never did.
 func machineBefore(ctx context.Context, a *app.App, at place.Place) (id string, err error) {
 	err = a.At(at, false, func(p *project.Project) (err error) {
-		id, err = shared.Machine(ctx, p)
+		id, err = transfer.SharedAs(ctx, p)
 		return err
 	})
 	return id, err

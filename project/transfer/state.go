@@ -1,4 +1,5 @@
-// Package transfer exports and imports a whole project, in the seeds' format.
+// Package transfer takes frames from one project to another: it exports and imports a whole
+// project, in the seeds' format, and is a project's part in a tree that several machines share.
 package transfer
 
 import (

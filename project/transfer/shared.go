@@ -1,7 +1,4 @@
-// Package shared is a project's part in a tree that several machines share: it turns changes
-// made here into documents for the other machines, and merges theirs. The hub transports the
-// documents.
-package shared
+package transfer
 
 import (
 	"context"
@@ -15,8 +12,10 @@ import (
 	"flame/project"
 )
 
-// A Tree is the project's part in the tree, as one of the machines.
-type Tree struct {
+// A SharedTree is the project's part in a tree that several machines share, as one of them: it turns
+// changes made here into documents for the other machines, and merges theirs. The hub transports the
+// documents.
+type SharedTree struct {
 	Project *project.Project
 	Machine string // id of this machine
 }
@@ -134,7 +133,7 @@ func inBatches[T, R any](
 }
 
 // Known calls f for each agreed document, outside of transactions.
-func (t Tree) Known(ctx context.Context, f func(merge.Doc) error) error {
+func (t SharedTree) Known(ctx context.Context, f func(merge.Doc) error) error {
 	p := t.Project
 	ids, err := project.Read(ctx, p, func(tx project.Tx) ([]string, error) {
 		all, err := tx.FrameIDs()
@@ -163,10 +162,10 @@ func (t Tree) Known(ctx context.Context, f func(merge.Doc) error) error {
 	return nil
 }
 
-// Machine returns the id under which this machine last shared its frames; empty if it never
+// SharedAs returns the id under which this machine last shared its frames; empty if it never
 // did. A machine that joins again under another id would seem to take over all of its own
 // frames.
-func Machine(ctx context.Context, p *project.Project) (id string, err error) {
+func SharedAs(ctx context.Context, p *project.Project) (id string, err error) {
 	clock, err := project.Read(ctx, p, func(tx project.Tx) (merge.Clock, error) { return recordClock.Find(tx, "") })
 	if err != nil || !merge.ValidMachine(clock.Machine) {
 		return "", err

@@ -1,4 +1,4 @@
-package shared
+package transfer
 
 import (
 	"context"
@@ -13,7 +13,7 @@ import (
 // Collect records the work in frames that this machine wrote after a revision as agreed. It
 // returns the documents that this changed, and the revision up to which it looked. After
 // revision 0 it looks at all frames.
-func (t Tree) Collect(ctx context.Context, after int64) (docs []merge.Doc, revision int64, err error) {
+func (t SharedTree) Collect(ctx context.Context, after int64) (docs []merge.Doc, revision int64, err error) {
 	p, machine := t.Project, t.Machine
 	var ids []string
 	err = p.Store.View(ctx, func(tx project.Tx) error {

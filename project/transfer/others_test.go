@@ -1,4 +1,4 @@
-package shared_test
+package transfer_test
 
 import (
 	"fmt"
@@ -10,8 +10,8 @@ import (
 	"flame/core"
 	"flame/core/merge"
 	"flame/project"
-	"flame/project/shared"
 	"flame/project/stack"
+	"flame/project/transfer"
 	"flame/tests/projecttest"
 )
 
@@ -34,9 +34,9 @@ func TestFramesOfOthersDoNotHideThoseOfThisMachine(t *testing.T) {
 	for i := range 101 {
 		docs = append(docs, theirs(fmt.Sprint("frame-other", i), m.Clock+5))
 	}
-	_, err := shared.Tree{Project: m.Project, Machine: "here"}.Take(m.Ctx, docs)
+	_, err := transfer.SharedTree{Project: m.Project, Machine: "here"}.Take(m.Ctx, docs)
 	require.NoError(t, err)
-	held, err := shared.Held(m.Ctx, m.Project)
+	held, err := transfer.Held(m.Ctx, m.Project)
 	require.NoError(t, err)
 	assert.Contains(t, held, f.ID, "nobody else may take it over")
 	frame, _, err := stack.AddDecision(m.Ctx, m.Project, project.Caller{Host: project.CommandLine}, "", "so")
@@ -77,12 +77,12 @@ func TestManyNewDecisionsMakeFewEvents(t *testing.T) {
 	t.Parallel()
 	m := machines(t, 1)[0]
 	d := theirs("frame-other", 5)
-	_, err := shared.Tree{Project: m.Project, Machine: "here"}.Take(m.Ctx, []merge.Doc{d})
+	_, err := transfer.SharedTree{Project: m.Project, Machine: "here"}.Take(m.Ctx, []merge.Doc{d})
 	require.NoError(t, err)
 	for i := range 3000 {
 		d.Decisions = append(d.Decisions, merge.Entry{Text: fmt.Sprint("decision ", i), Stamp: merge.Timestamp{At: 6, Count: int64(i), Machine: "other"}})
 	}
-	_, err = shared.Tree{Project: m.Project, Machine: "here"}.Take(m.Ctx, []merge.Doc{d})
+	_, err = transfer.SharedTree{Project: m.Project, Machine: "here"}.Take(m.Ctx, []merge.Doc{d})
 	require.NoError(t, err)
 	assert.Len(t, m.Get("frame-other").Decisions, 3000)
 	var events []core.Event
@@ -101,7 +101,7 @@ func TestAFrameWhoseIDOthersRefuseStaysHere(t *testing.T) {
 	require.NoError(t, m.Store.Update(m.Ctx, func(tx project.Tx) error {
 		return tx.SaveFrame(core.Frame{ID: "a frame", Status: core.InProgress, Goal: "odd", CreatedAt: 1, UpdatedAt: 1})
 	}))
-	docs, _, err := shared.Tree{Project: m.Project, Machine: "here"}.Collect(m.Ctx, 0)
+	docs, _, err := transfer.SharedTree{Project: m.Project, Machine: "here"}.Collect(m.Ctx, 0)
 	require.NoError(t, err)
 	assert.Empty(t, docs)
 }

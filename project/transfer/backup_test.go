@@ -1,4 +1,4 @@
-package shared_test
+package transfer_test
 
 import (
 	"os"
@@ -10,7 +10,7 @@ import (
 	"flame/core"
 	"flame/core/merge"
 	"flame/project"
-	"flame/project/shared"
+	"flame/project/transfer"
 	"flame/store"
 	"flame/tests/projecttest"
 )
@@ -75,7 +75,7 @@ func TestRestoredData(t *testing.T) {
 			a.use(inner.ID, 5)
 			if lost {
 				clear(h)
-				require.NoError(t, shared.Tree{Project: b.Project}.Known(b.Ctx, func(d merge.Doc) error {
+				require.NoError(t, transfer.SharedTree{Project: b.Project}.Known(b.Ctx, func(d merge.Doc) error {
 					h.put(t, d)
 					return nil
 				}))

@@ -1,4 +1,4 @@
-package shared_test
+package transfer_test
 
 import (
 	"fmt"
@@ -13,7 +13,7 @@ import (
 	"flame/core"
 	"flame/core/merge"
 	"flame/project"
-	"flame/project/shared"
+	"flame/project/transfer"
 	"flame/store"
 )
 
@@ -27,7 +27,7 @@ func below(id, parent string, made, at core.Millis) merge.Doc {
 // take takes in documents that say all there is, in this order.
 func (m *machine) take(docs ...merge.Doc) {
 	m.T.Helper()
-	owed, err := shared.Tree{Project: m.Project, Machine: m.id}.Take(m.Ctx, docs)
+	owed, err := transfer.SharedTree{Project: m.Project, Machine: m.id}.Take(m.Ctx, docs)
 	require.NoError(m.T, err)
 	require.Empty(m.T, owed)
 }
@@ -49,7 +49,7 @@ func (m *machine) sound() {
 	for _, f := range store.Check(m.Ctx, m.Data) {
 		assert.False(m.T, f.Broken && !strings.Contains(f.What, "with a missing parent"), f.What)
 	}
-	docs, _, err := shared.Tree{Project: m.Project, Machine: m.id}.Collect(m.Ctx, 0)
+	docs, _, err := transfer.SharedTree{Project: m.Project, Machine: m.id}.Collect(m.Ctx, 0)
 	require.NoError(m.T, err)
 	assert.Empty(m.T, docs)
 }
@@ -174,7 +174,7 @@ func TestTreesAreTheSameForAnyOrderOfTheirCycles(t *testing.T) {
 				random.Shuffle(len(docs), func(i, j int) { docs[i], docs[j] = docs[j], docs[i] })
 				for rest := docs; len(rest) > 0; {
 					n := min(len(rest), 1+random.IntN(9))
-					_, err := shared.Tree{Project: m.Project, Machine: m.id}.Take(m.Ctx, rest[:n])
+					_, err := transfer.SharedTree{Project: m.Project, Machine: m.id}.Take(m.Ctx, rest[:n])
 					require.NoError(t, err)
 					rest = rest[n:]
 					if random.IntN(3) == 0 {

@@ -1,4 +1,4 @@
-package shared_test
+package transfer_test
 
 import (
 	"context"
@@ -16,9 +16,9 @@ import (
 	"flame/core/merge"
 	"flame/project"
 	"flame/project/children"
-	"flame/project/shared"
 	"flame/project/stack"
 	"flame/project/sweep"
+	"flame/project/transfer"
 	"flame/tests/projecttest"
 )
 
@@ -49,7 +49,7 @@ func machines(t *testing.T, n int) (list []*machine) {
 // send brings what was done here to the hub.
 func (m *machine) send(h hub) (sent int) {
 	m.T.Helper()
-	docs, revision, err := shared.Tree{Project: m.Project, Machine: m.id}.Collect(m.Ctx, m.seen)
+	docs, revision, err := transfer.SharedTree{Project: m.Project, Machine: m.id}.Collect(m.Ctx, m.seen)
 	require.NoError(m.T, err)
 	m.seen = revision
 	for _, d := range docs {
@@ -73,7 +73,7 @@ func (m *machine) receive(h hub) {
 	for _, d := range h { // in any order
 		docs = append(docs, d)
 	}
-	owed, err := shared.Tree{Project: m.Project, Machine: m.id}.Take(m.Ctx, docs)
+	owed, err := transfer.SharedTree{Project: m.Project, Machine: m.id}.Take(m.Ctx, docs)
 	require.NoError(m.T, err)
 	for _, d := range owed {
 		h.put(m.T, d)
@@ -207,7 +207,7 @@ func TestNoEventIsWrittenTwice(t *testing.T) {
 	assert.Zero(t, b.send(h), "not even if all is looked at")
 	assert.Zero(t, a.send(h))
 	known := 0
-	require.NoError(t, shared.Tree{Project: b.Project}.Known(b.Ctx, func(d merge.Doc) error {
+	require.NoError(t, transfer.SharedTree{Project: b.Project}.Known(b.Ctx, func(d merge.Doc) error {
 		known++
 		assert.True(t, d.Equal(h[d.ID]))
 		return nil
@@ -263,14 +263,14 @@ func TestDeletedFrames(t *testing.T) {
 		meet(h, a, b)
 		assert.NotContains(t, a.ByID(), f.ID)
 		assert.NotContains(t, b.ByID(), f.ID)
-		_, err := shared.Tree{Project: b.Project, Machine: "b"}.Take(b.Ctx, []merge.Doc{old})
+		_, err := transfer.SharedTree{Project: b.Project, Machine: "b"}.Take(b.Ctx, []merge.Doc{old})
 		require.NoError(t, err)
 		assert.NotContains(t, b.ByID(), f.ID)
 		before := a.state()
 		a.seen = 0
 		assert.Zero(t, a.send(h))
 		assert.Equal(t, before, a.state())
-		require.NoError(t, shared.Tree{Project: a.Project}.Known(a.Ctx, func(d merge.Doc) error {
+		require.NoError(t, transfer.SharedTree{Project: a.Project}.Known(a.Ctx, func(d merge.Doc) error {
 			assert.True(t, d.Gone())
 			return nil
 		}))
@@ -287,7 +287,7 @@ func TestDeletedFrames(t *testing.T) {
 		require.True(t, h[f.ID].Gone())
 		b.send(h)
 		for range 2 {
-			_, err := shared.Tree{Project: a.Project, Machine: "a"}.Take(a.Ctx, []merge.Doc{h[plan.ID]})
+			_, err := transfer.SharedTree{Project: a.Project, Machine: "a"}.Take(a.Ctx, []merge.Doc{h[plan.ID]})
 			require.NoError(t, err)
 			assert.Contains(t, a.ByID(), f.ID, "it is there again")
 		}
@@ -296,7 +296,7 @@ func TestDeletedFrames(t *testing.T) {
 			assert.Contains(t, m.ByID(), plan.ID, m.id)
 			assert.Contains(t, m.ByID(), f.ID, m.id)
 			met := map[string]bool{}
-			require.NoError(t, shared.Tree{Project: m.Project}.Known(m.Ctx, func(d merge.Doc) error {
+			require.NoError(t, transfer.SharedTree{Project: m.Project}.Known(m.Ctx, func(d merge.Doc) error {
 				assert.False(t, met[d.ID], "%s: %s", m.id, d.ID)
 				met[d.ID] = true
 				return nil
@@ -405,14 +405,14 @@ func TestTreesOfThreeMachinesConverge(t *testing.T) {
 					one.receive(h)
 				case r.IntN(4) == 0:
 					clear(h)
-					require.NoError(t, shared.Tree{Project: one.Project}.Known(one.Ctx, func(d merge.Doc) error {
+					require.NoError(t, transfer.SharedTree{Project: one.Project}.Known(one.Ctx, func(d merge.Doc) error {
 						h.put(t, d)
 						return nil
 					}))
 				}
 			}
 			for _, one := range m {
-				require.NoError(t, shared.Tree{Project: one.Project}.Known(one.Ctx, func(d merge.Doc) error {
+				require.NoError(t, transfer.SharedTree{Project: one.Project}.Known(one.Ctx, func(d merge.Doc) error {
 					h.put(t, d)
 					return nil
 				}))
@@ -570,7 +570,7 @@ func TestHeldAreTheFramesOfLiveSessions(t *testing.T) {
 		return pushed.ID
 	}
 	held := func() []string {
-		ids, err := shared.Held(a.Ctx, a.Project)
+		ids, err := transfer.Held(a.Ctx, a.Project)
 		require.NoError(t, err)
 		return ids
 	}

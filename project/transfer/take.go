@@ -1,4 +1,4 @@
-package shared
+package transfer
 
 import (
 	"cmp"
@@ -18,7 +18,7 @@ import (
 // Take merges documents of other machines into the tree, in transactions of at most about
 // 50 ms, and writes the events about the changes, with the machine in their data. It returns
 // the merged documents that contain more than the ones that came: the senders need them.
-func (t Tree) Take(ctx context.Context, docs []merge.Doc) (owed []merge.Doc, err error) {
+func (t SharedTree) Take(ctx context.Context, docs []merge.Doc) (owed []merge.Doc, err error) {
 	taken := 0
 	err = inBatches(ctx, t.Project, t.Machine, docs, take, func(t *taking) {
 		owed, taken = append(owed, t.owed...), taken+t.changed
