@@ -46,13 +46,11 @@ type twoAnswers struct {
 }
 
 func TestValuesAreCompared(t *testing.T) {
-	t.Parallel()
 	all := cases.Read[twoAnswers](t, "testdata/values.yaml")
 	all["bytes that are no text"] = twoAnswers{A: "\xff", B: "\xfe", Finds: notCompared}
 	all["JSON of bytes that are no text"] = twoAnswers{A: "{\"a\":\"\xff\"}", B: "{\"a\":\"\xfe\"}", Finds: notCompared}
 	for name, tt := range all {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
 			assert.Equal(t, tt.Finds, found(t, converge.Options{RelativeTolerance: tt.Relative}, tt.A, tt.B))
 			assert.Equal(t, tt.Finds, found(t, converge.Options{RelativeTolerance: tt.Relative}, tt.B, tt.A), "the other way round")
 			assert.Equal(t, agreed, found(t, converge.Options{}, tt.A, tt.A+"\n"), "an answer agrees with itself")
@@ -62,7 +60,6 @@ func TestValuesAreCompared(t *testing.T) {
 
 // TestDifferencesShowWhatOnlySomeSay also checks that agents with the same words share a side.
 func TestDifferencesShowWhatOnlySomeSay(t *testing.T) {
-	t.Parallel()
 	result := converged(t, answering("Summary\nport: 80\nIt holds.", "Summary\nport: 80\nIt leaks.", "Summary\nIt leaks.\nport: 81", `{"port": 80}`),
 		converge.Options{Strategy: converge.StrategyMerge})
 	assert.Equal(t, []string{"answer:port"}, conflictIDs(result))
@@ -112,7 +109,6 @@ type facts []fact
 // TestNothingThatDiffersIsReportedAsAgreement changes one of the facts that several answers
 // give, each in another notation.
 func TestNothingThatDiffersIsReportedAsAgreement(t *testing.T) {
-	t.Parallel()
 	random := rand.New(rand.NewPCG(3, 8))
 	value := func() string {
 		return pick(random, "1", "2", "1.0", "1.10", "3 s", "red", "blue", "7 of 9", "a b c d e f g", "true")

@@ -23,7 +23,6 @@ func conflict(about string, sides ...string) converge.Difference {
 }
 
 func TestConflictsOfTheCallerAreTreatedAsFlamesOwn(t *testing.T) {
-	t.Parallel()
 	prose := []string{"It leaks memory in the parser.", "The parser is fine.", "Memory grows without end."}
 	cause := []converge.Difference{conflict("The  Cause", "a1,a3: a leak", "a2: none")}
 	for name, tt := range cases.Read[struct {
@@ -32,7 +31,6 @@ func TestConflictsOfTheCallerAreTreatedAsFlamesOwn(t *testing.T) {
 		How     converge.Resolution
 	}](t, "testdata/caller.yaml") {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
 			inputs := with(answering(prose...), func(in *converge.AgentResult) { in.Confidence = sure(0.5) },
 				func(in *converge.AgentResult) { in.Confidence = sure(0.9) }, func(in *converge.AgentResult) { in.Confidence = sure(0.1) })
 			tt.Options.Conflicts, tt.Options.Tolerance = cause, 100
@@ -52,7 +50,6 @@ func TestConflictsOfTheCallerAreTreatedAsFlamesOwn(t *testing.T) {
 }
 
 func TestConflictsOfTheCallerStandBesideFlamesOwn(t *testing.T) {
-	t.Parallel()
 	result := converged(t, answering("port: 80", "port: 81"), converge.Options{
 		Strategy:  converge.StrategyMerge,
 		Conflicts: []converge.Difference{conflict("port", "a1: open", "a2: shut"), conflict("PORT ", "a1: open", "a2: shut")},
@@ -61,7 +58,6 @@ func TestConflictsOfTheCallerStandBesideFlamesOwn(t *testing.T) {
 }
 
 func TestConflictsOfTheCallerAreChecked(t *testing.T) {
-	t.Parallel()
 	two := conflict("x", "a1: yes", "a2: no")
 	many := lo.Times(51, func(i int) converge.Difference { return conflict(fmt.Sprint(i), "a1: yes", "a2: no") })
 	for message, conflicts := range map[string][]converge.Difference{
@@ -87,7 +83,6 @@ func TestConflictsOfTheCallerAreChecked(t *testing.T) {
 }
 
 func TestConflictsOfTheCallerMayBeHostile(t *testing.T) {
-	t.Parallel()
 	answers := lo.Times(20, func(i int) string { return lo.Ternary(i == 7, "", fmt.Sprint("answer in words ", i)) })
 	says := "\x00```\n# Converged\n\x1b[31m\u202e" + strings.Repeat("🦊", 2_000)
 	result := converged(t, answering(answers...), converge.Options{

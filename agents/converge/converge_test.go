@@ -75,7 +75,6 @@ func (r request) inputs(t *testing.T) []converge.AgentResult {
 }
 
 func TestMergeFindsConflicts(t *testing.T) {
-	t.Parallel()
 	for name, tt := range cases.Read[request](t, "testdata/merge.yaml") {
 		result := converged(t, tt.inputs(t), converge.Options{Strategy: converge.StrategyMerge})
 		assert.ElementsMatch(t, tt.Conflicts, conflictIDs(result), name)
@@ -85,7 +84,6 @@ func TestMergeFindsConflicts(t *testing.T) {
 }
 
 func TestMergeNamesTheSideThatBuiltOnAnother(t *testing.T) {
-	t.Parallel()
 	result := converged(t, with(answering("", ""),
 		func(in *converge.AgentResult) { in.Files = []converge.File{{Path: "a.go", Base: "0", Hash: "1"}} },
 		func(in *converge.AgentResult) { in.Files = []converge.File{{Path: "a.go", Base: "1", Hash: "2"}} },
@@ -94,7 +92,6 @@ func TestMergeNamesTheSideThatBuiltOnAnother(t *testing.T) {
 }
 
 func TestMergeWithSchemaComparesWhatItDeclares(t *testing.T) {
-	t.Parallel()
 	result := converged(t, answering(`{"v":{"a":1,"note":"x"},"free":1}`, `{"v":{"a":1,"note":"y"},"free":2}`), converge.Options{
 		Strategy: converge.StrategyMerge,
 		Schema:   json.RawMessage(`{"properties":{"v":{"properties":{"a":{"type":"number"}}}}}`),
@@ -110,7 +107,6 @@ func TestMergeWithSchemaComparesWhatItDeclares(t *testing.T) {
 }
 
 func TestVote(t *testing.T) {
-	t.Parallel()
 	for name, tt := range cases.Read[struct {
 		Answers   []string `json:"answers"`
 		Tolerance float64  `json:"tolerance"`
@@ -118,7 +114,6 @@ func TestVote(t *testing.T) {
 		Source    string   `json:"source"`
 	}](t, "testdata/vote.yaml") {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
 			result := converged(t, answering(tt.Answers...), converge.Options{Strategy: converge.StrategyVote, Tolerance: tt.Tolerance})
 			if tt.Answer == "" {
 				assert.Nil(t, result.Output)
@@ -135,7 +130,6 @@ func TestVote(t *testing.T) {
 }
 
 func TestVoteIgnoresAgentsThatDidNotComplete(t *testing.T) {
-	t.Parallel()
 	inputs := answering("no", "no", "yes", "yes", "yes", " ")
 	inputs[0].Outcome, inputs[1].Outcome = core.AgentError, core.AgentCancelled
 	result := converged(t, inputs, converge.Options{Strategy: converge.StrategyVote})
@@ -145,7 +139,6 @@ func TestVoteIgnoresAgentsThatDidNotComplete(t *testing.T) {
 }
 
 func TestConsensus(t *testing.T) {
-	t.Parallel()
 	schema := json.RawMessage(`{"properties":{"v":{"items":{"properties":{"a":true}}},"p":{}}}`)
 	for name, tt := range cases.Read[struct {
 		Answers   []string `json:"answers"`
@@ -153,7 +146,6 @@ func TestConsensus(t *testing.T) {
 		Agreed    bool     `json:"agreed"`
 	}](t, "testdata/consensus.yaml") {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
 			result := converged(t, answering(tt.Answers...), converge.Options{
 				Strategy: converge.StrategyConsensus, Resolution: converge.AutoAcceptLatest, Tolerance: tt.Tolerance, Schema: schema,
 			})
@@ -171,7 +163,6 @@ func TestConsensus(t *testing.T) {
 }
 
 func TestFirstSuccess(t *testing.T) {
-	t.Parallel()
 	inputs := answering("failed", "late", "first", "still at it")
 	inputs[0].Outcome, inputs[3].Outcome = core.AgentError, "active"
 	inputs[1].CompletedAt = 9_000
@@ -183,7 +174,6 @@ func TestFirstSuccess(t *testing.T) {
 }
 
 func TestAutomaticResolutions(t *testing.T) {
-	t.Parallel()
 	sides := func() []converge.AgentResult {
 		return with(answering(`{"v":1}`, `{"v":2}`, `{"v":2}`),
 			func(in *converge.AgentResult) { in.Confidence = sure(0.9) },
@@ -207,7 +197,6 @@ func TestAutomaticResolutions(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
 			inputs := sides()
 			tt.change(inputs)
 			result := converged(t, inputs, converge.Options{Strategy: converge.StrategyMerge, Resolution: tt.how})
@@ -223,7 +212,6 @@ func TestAutomaticResolutions(t *testing.T) {
 }
 
 func TestReviewSettlesConflicts(t *testing.T) {
-	t.Parallel()
 	options := converge.Options{Strategy: converge.StrategyMerge}
 	inputs := answering(`{"v":1,"w":1}`, `{"v":2,"w":2}`)
 	waiting := converged(t, inputs, options)
@@ -242,7 +230,6 @@ func TestReviewSettlesConflicts(t *testing.T) {
 }
 
 func TestReviewTakesPrecedenceOverVoteAndConsensus(t *testing.T) {
-	t.Parallel()
 	for _, strategy := range []converge.Strategy{converge.StrategyVote, converge.StrategyConsensus} {
 		result := converged(t, answering("no", "yes", "yes"), converge.Options{
 			Strategy: strategy, Choices: map[string]string{"answer:answer": "a1"},
@@ -252,7 +239,6 @@ func TestReviewTakesPrecedenceOverVoteAndConsensus(t *testing.T) {
 }
 
 func TestSidesShowTheBeginningOfLongValues(t *testing.T) {
-	t.Parallel()
 	long := strings.Repeat("ö", converge.MaxExcerpt)
 	result := converged(t, answering(long, long+"x", "short"), converge.Options{Strategy: converge.StrategyVote})
 	sides := result.Conflicts[0].Sides
@@ -262,7 +248,6 @@ func TestSidesShowTheBeginningOfLongValues(t *testing.T) {
 }
 
 func TestConvergeRefuses(t *testing.T) {
-	t.Parallel()
 	for name, tt := range cases.Read[request](t, "testdata/refused.yaml") {
 		_, err := converge.Converge(tt.inputs(t), tt.Options)
 		var problem *core.Problem
@@ -278,7 +263,6 @@ func TestConvergeRefuses(t *testing.T) {
 }
 
 func TestRenderRefusesUnknownFormats(t *testing.T) {
-	t.Parallel()
 	result := converged(t, team(t), converge.Options{Strategy: converge.StrategyMerge, Format: converge.Markdown})
 	_, err := result.Render("xml")
 	assert.ErrorIs(t, err, core.ErrInvalid)
@@ -288,7 +272,6 @@ func TestRenderRefusesUnknownFormats(t *testing.T) {
 }
 
 func TestResultsNameAnswersThatWereNotCompared(t *testing.T) {
-	t.Parallel()
 	for name, tt := range cases.Read[request](t, "testdata/uncompared.yaml") {
 		result := converged(t, tt.inputs(t), converge.Options{Strategy: tt.Strategy})
 		assert.True(t, strings.HasSuffix(result.Rationale, tt.Says), "%s: %s", name, result.Rationale)
@@ -296,7 +279,6 @@ func TestResultsNameAnswersThatWereNotCompared(t *testing.T) {
 }
 
 func TestADeltaOfAFileDescribesItsChange(t *testing.T) {
-	t.Parallel()
 	inputs := answering("done", "done")
 	inputs[0].Files = []converge.File{{Path: "a.go", Hash: "h1", Excerpt: "+package a"}}
 	result := converged(t, inputs, converge.Options{Strategy: converge.StrategyMerge})

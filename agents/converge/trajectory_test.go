@@ -28,7 +28,6 @@ func told(entries []converge.Entry) (all []string) {
 }
 
 func TestMergeTrajectories(t *testing.T) {
-	t.Parallel()
 	event := func(ts core.Millis, seq int64, name string) converge.Entry {
 		return converge.Entry{TS: ts, Event: &core.Event{TS: ts, Seq: seq, Event: name}}
 	}
@@ -74,14 +73,12 @@ func TestMergeTrajectories(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
 			assert.Equal(t, tt.want, told(converge.Merge(tt.events, tt.conflicts)))
 		})
 	}
 }
 
 func TestMergedEventsKeepTheirContent(t *testing.T) {
-	t.Parallel()
 	said := core.Event{V: core.EventVersion, TS: 7, Event: "TranscriptEvent", Data: json.RawMessage(`{"tool":"Read"}`)}
 	merged := converge.Merge(map[string][]converge.Entry{"a1": {{TS: 7, Event: &said}}}, nil)
 	assert.Equal(t, []converge.Entry{{TS: 7, SubagentID: "a1", Event: &said}}, merged)

@@ -14,7 +14,6 @@ import (
 )
 
 func TestBuiltinAgentsHaveToolsInEachHost(t *testing.T) {
-	t.Parallel()
 	tests := map[string]struct {
 		mode            hosts.Mode
 		writes, runs    bool
@@ -50,14 +49,12 @@ func TestBuiltinAgentsHaveToolsInEachHost(t *testing.T) {
 }
 
 func TestToolsHaveTheNamesOfTheHost(t *testing.T) {
-	t.Parallel()
 	tests := cases.Read[struct {
 		Host        string
 		Tools, Want []string
 	}](t, "testdata/translated.yaml")
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
 			def := definition.Definition{Tools: &tt.Tools, DisallowedTools: tt.Tools}.TranslateFor(hoststest.Known(), tt.Host)
 			assert.Equal(t, tt.Want, *def.Tools)
 			assert.Equal(t, tt.Want, def.DisallowedTools)
@@ -67,7 +64,6 @@ func TestToolsHaveTheNamesOfTheHost(t *testing.T) {
 }
 
 func TestABuiltinDefinitionIsACopy(t *testing.T) {
-	t.Parallel()
 	def, err := definition.Load(hoststest.Known(), nil).Find("analyzer")
 	require.NoError(t, err)
 	(*def.Tools)[0] = "Bash"

@@ -51,7 +51,6 @@ func loaded(root string, nested bool) (names []string, findings []string, catalo
 }
 
 func TestFoldersHaveTheirPrecedence(t *testing.T) {
-	t.Parallel()
 	paths := func(dirs []definition.Dir) (lines []string) {
 		for _, dir := range dirs {
 			line := dir.Kind + " " + dir.Path
@@ -83,7 +82,6 @@ func TestFoldersHaveTheirPrecedence(t *testing.T) {
 }
 
 func TestALaterFolderReplacesTheWholeDefinition(t *testing.T) {
-	t.Parallel()
 	home, project := t.TempDir(), t.TempDir()
 	repository.Write(t, home, map[string]string{
 		".claude/agents/helper.md":           front("name: helper", "description: d", "tools: Read"),
@@ -129,7 +127,6 @@ func TestALaterFolderReplacesTheWholeDefinition(t *testing.T) {
 }
 
 func TestABadFileBlocksNoOtherFile(t *testing.T) {
-	t.Parallel()
 	root := t.TempDir()
 	repository.Write(t, root, map[string]string{
 		"a.md":      agent("", "good"),
@@ -169,7 +166,6 @@ func TestABadFileBlocksNoOtherFile(t *testing.T) {
 // A narrow definition that breaks must not be replaced by a wide one that it was
 // to shadow.
 func TestABrokenDefinitionIsNotReplacedByTheOneItShadows(t *testing.T) {
-	t.Parallel()
 	home, project := t.TempDir(), t.TempDir()
 	repository.Write(t, home, map[string]string{".claude/agents/helper.md": agent("", "wide")})
 	repository.Write(t, project, map[string]string{".claude/agents/helper.md": front("description: d", "tools:")})
@@ -185,7 +181,6 @@ func TestABrokenDefinitionIsNotReplacedByTheOneItShadows(t *testing.T) {
 }
 
 func TestADisabledDefinitionSwitchesOffItsName(t *testing.T) {
-	t.Parallel()
 	root := t.TempDir()
 	repository.Write(t, root, map[string]string{"builder.md": "---\ndisable: true\n---\n"})
 	names, findings, catalog := loaded(root, true)
@@ -196,7 +191,6 @@ func TestADisabledDefinitionSwitchesOffItsName(t *testing.T) {
 }
 
 func TestOneNameTwiceInAFolderIsAFinding(t *testing.T) {
-	t.Parallel()
 	root := t.TempDir()
 	repository.Write(t, root, map[string]string{"a.md": agent("same", "first"), "b.md": agent("same", "second")})
 	_, findings, catalog := loaded(root, false)
@@ -207,7 +201,6 @@ func TestOneNameTwiceInAFolderIsAFinding(t *testing.T) {
 }
 
 func TestNestedFoldersMayNotLoop(t *testing.T) {
-	t.Parallel()
 	root, other := t.TempDir(), t.TempDir()
 	repository.Write(t, root, map[string]string{"a.md": agent("", "a"), "team/b.md": agent("", "b"), "team/named.md": agent("own-name", "c")})
 	repository.Write(t, other, map[string]string{"far.md": agent("", "far")})
@@ -219,7 +212,6 @@ func TestNestedFoldersMayNotLoop(t *testing.T) {
 }
 
 func TestAFolderThatCannotBeReadIsAFinding(t *testing.T) {
-	t.Parallel()
 	root := t.TempDir()
 	repository.Write(t, root, map[string]string{"file": "x"})
 	require.NoError(t, os.Symlink("loop", filepath.Join(root, "loop")))
@@ -241,7 +233,6 @@ func TestAFolderThatCannotBeReadIsAFinding(t *testing.T) {
 }
 
 func TestAFolderOfThousandsIsNotReadToItsEnd(t *testing.T) {
-	t.Parallel()
 	effort.Heavy(t)
 	root := t.TempDir()
 	files := map[string]string{}
@@ -254,7 +245,6 @@ func TestAFolderOfThousandsIsNotReadToItsEnd(t *testing.T) {
 }
 
 func TestOnlyTheExactNameFindsAnAgent(t *testing.T) {
-	t.Parallel()
 	root := t.TempDir()
 	repository.Write(t, root, map[string]string{
 		"reviewer.md": agent("", "r"), "helper.md": agent("tools:helper", "h"),

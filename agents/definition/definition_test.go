@@ -24,13 +24,11 @@ var update = flag.Bool("update", false, "write the golden files anew")
 // The files are as users of each host write them; the golden ones say what flame
 // understands, warnings included.
 func TestDefinitionsOfEveryHostAreUnderstood(t *testing.T) {
-	t.Parallel()
 	files, err := filepath.Glob("testdata/definitions/*/*.md")
 	require.NoError(t, err)
 	require.NotEmpty(t, files)
 	for _, file := range files {
 		t.Run(strings.TrimPrefix(file, "testdata/definitions/"), func(t *testing.T) {
-			t.Parallel()
 			content, err := os.ReadFile(file)
 			require.NoError(t, err)
 			def, findings := definition.Parse(hoststest.Known(), file, content)
@@ -72,7 +70,6 @@ type flawed struct {
 }
 
 func TestAFlawIsReportedWithItsLine(t *testing.T) {
-	t.Parallel()
 	for file, fatal := range map[string]bool{"fatal": true, "doubtful": false} {
 		all := cases.Read[flawed](t, "testdata/"+file+".yaml")
 		if fatal {
@@ -83,7 +80,6 @@ func TestAFlawIsReportedWithItsLine(t *testing.T) {
 		}
 		for name, tt := range all {
 			t.Run(file+"/"+name, func(t *testing.T) {
-				t.Parallel()
 				content := tt.File
 				if tt.Front != "" {
 					content = front(good, tt.Front)
@@ -104,7 +100,6 @@ func TestAFlawIsReportedWithItsLine(t *testing.T) {
 }
 
 func TestToolsAreReadFromEveryNotation(t *testing.T) {
-	t.Parallel()
 	for name, tt := range cases.Read[struct {
 		Front  string    `json:"front"`
 		Tools  *[]string `json:"tools"`
@@ -118,7 +113,6 @@ func TestToolsAreReadFromEveryNotation(t *testing.T) {
 }
 
 func TestTimesAreSecondsOrDurations(t *testing.T) {
-	t.Parallel()
 	for value, want := range map[string]time.Duration{"90": 90 * time.Second, "1.5": 1500 * time.Millisecond, "5m": 5 * time.Minute} {
 		def, findings := parsed(front(good, "flame: {timeout: "+value+"}"))
 		assert.Empty(t, findings)
@@ -127,7 +121,6 @@ func TestTimesAreSecondsOrDurations(t *testing.T) {
 }
 
 func TestACallMayCarryItsDefinition(t *testing.T) {
-	t.Parallel()
 	def, err := definition.Inline(hoststest.Known(), json.RawMessage(
 		`{"description": "d \ud83d\ude00", "prompt": "Do it.", "tools": ["Read"], "maxTurns": 3, "flame": {"max_depth": 0, "result_schema": {"b": 1, "a": 2}}}`,
 	))
@@ -140,7 +133,6 @@ func TestACallMayCarryItsDefinition(t *testing.T) {
 }
 
 func TestABadDefinitionInACallIsAnError(t *testing.T) {
-	t.Parallel()
 	tests := map[string]struct{ raw, want string }{
 		"not JSON":        {`{`, "it is not valid JSON"},
 		"not an object":   {`["Read"]`, "it must be a JSON object"},
@@ -159,7 +151,6 @@ func TestABadDefinitionInACallIsAnError(t *testing.T) {
 }
 
 func TestADefinitionWithoutInstructionsIsLoadedWithAWarning(t *testing.T) {
-	t.Parallel()
 	_, findings := parsed("---\nname: a\ndescription: d\n---\n \n")
 	require.Len(t, findings, 1)
 	assert.False(t, findings[0].Fatal)
@@ -167,7 +158,6 @@ func TestADefinitionWithoutInstructionsIsLoadedWithAWarning(t *testing.T) {
 }
 
 func TestNamesThatHostsLoad(t *testing.T) {
-	t.Parallel()
 	for _, name := range []string{"code reviewer", "v1.2", "snake_case", "3d-artist", "prüfer", "校对", "plugin:x", "team/x"} {
 		def, findings := parsed("---\nname: " + name + "\ndescription: d\n---\nDo it.\n")
 		assert.Empty(t, findings, name)

@@ -93,7 +93,6 @@ func said(t *testing.T, catalog definition.Catalog) string {
 }
 
 func TestDefinitionsOfARepositoryAreReadWithoutLeavingIt(t *testing.T) {
-	t.Parallel()
 	for name, tt := range cases.Read[struct {
 		Links   []string          `json:"links"`
 		Pipe    string            `json:"pipe"`
@@ -102,7 +101,6 @@ func TestDefinitionsOfARepositoryAreReadWithoutLeavingIt(t *testing.T) {
 		Builder string            `json:"builder"` // whose it is; empty: a file stands in its way
 	}](t, "testdata/outside.yaml") {
 		t.Run("where "+name, func(t *testing.T) {
-			t.Parallel()
 			r := newRepository(t)
 			repository.Link(t, r.dir, tt.Links...)
 			repository.Write(t, r.dir, tt.Files)
@@ -129,7 +127,6 @@ func TestDefinitionsOfARepositoryAreReadWithoutLeavingIt(t *testing.T) {
 }
 
 func TestReadingARepositoryOfAnySizeIsBoundedInTimeAndMemory(t *testing.T) {
-	t.Parallel()
 	effort.Heavy(t)
 	keys := func(format string) string {
 		var b strings.Builder
@@ -161,7 +158,6 @@ func TestReadingARepositoryOfAnySizeIsBoundedInTimeAndMemory(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
 			r := newRepository(t)
 			r.files(tt.files, ".claude/agents", tt.content)
 			catalog := r.load()
@@ -186,7 +182,6 @@ func TestReadingARepositoryOfAnySizeIsBoundedInTimeAndMemory(t *testing.T) {
 }
 
 func TestReadingStopsAtTheDeadline(t *testing.T) {
-	t.Parallel()
 	r := newRepository(t)
 	r.files(3, ".claude/agents", agent("", "p"))
 	catalog := definition.LoadUntil(time.Now().Add(-time.Second), hoststest.Known(), dirs("", r.dir, nobody))
@@ -196,7 +191,6 @@ func TestReadingStopsAtTheDeadline(t *testing.T) {
 }
 
 func TestLinksOfTheUsersOwnAreFollowed(t *testing.T) {
-	t.Parallel()
 	home, dotfiles := t.TempDir(), t.TempDir()
 	repository.Write(t, dotfiles, map[string]string{"agents/mine.md": agent("", "mine"), "one.md": agent("one", "one")})
 	repository.Write(t, home, map[string]string{".config/flame/agents/other.md": agent("", "other")})
@@ -216,7 +210,6 @@ func TestLinksOfTheUsersOwnAreFollowed(t *testing.T) {
 }
 
 func TestUnknownToolsAreFound(t *testing.T) {
-	t.Parallel()
 	root := t.TempDir()
 	repository.Write(t, root, map[string]string{
 		"a.md": front("description: d", "tools: Read, bash, apply_patch, Telescope, mcp__x__y, MultiEdit(src/*)",

@@ -8,7 +8,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/samber/lo"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
@@ -35,10 +34,8 @@ func drawn(t *testing.T) *graph.Graph {
 }
 
 func TestGraphsAreDrawn(t *testing.T) {
-	t.Parallel()
 	for _, format := range graph.Formats() {
 		t.Run(format, func(t *testing.T) {
-			t.Parallel()
 			var b, again bytes.Buffer
 			require.NoError(t, graph.Draw(&b, drawn(t), format))
 			require.NoError(t, graph.Draw(&again, drawn(t), format))
@@ -50,16 +47,14 @@ func TestGraphsAreDrawn(t *testing.T) {
 }
 
 func TestAnEmptyGraphIsDrawn(t *testing.T) {
-	t.Parallel()
 	var b strings.Builder
 	require.NoError(t, graph.Draw(&b, build(nil), "json"))
 	assert.JSONEq(t, `{"nodes": [], "edges": []}`, b.String())
 }
 
 func TestADeepTreeIsCutAndCounted(t *testing.T) {
-	t.Parallel()
 	const n = 10_000
-	g := build(chain(n, chainOrders["from its end"](n)))
+	g := build(chain(n))
 	var b strings.Builder
 	require.NoError(t, graph.Draw(&b, g, "tree"))
 	lines := strings.Split(strings.TrimRight(b.String(), "\n"), "\n")
@@ -73,21 +68,7 @@ func TestADeepTreeIsCutAndCounted(t *testing.T) {
 	assert.Len(t, all.Edges, n-1)
 }
 
-func TestManyNodesBelowTheCutAreCountedAtOnce(t *testing.T) {
-	t.Parallel()
-	const depth, wide = 100, 10_000
-	nodes := chain(depth, lo.Range(depth))
-	for i := range wide {
-		nodes = append(nodes, subagent(fmt.Sprint("leaf-", i), fmt.Sprint(depth-1)), subagent(fmt.Sprint("below-", i), fmt.Sprint("leaf-", i)))
-	}
-	g := build(nodes)
-	var b strings.Builder
-	require.NoError(t, graph.Draw(&b, g, "tree"))
-	assert.Equal(t, wide, strings.Count(b.String(), "… and 1 below"))
-}
-
 func TestTrailsAreDrawn(t *testing.T) {
-	t.Parallel()
 	told := graph.LogGraph{Nodes: []graph.LogNode{
 		{ID: "s", Kind: graph.KindSession, State: "active", Prompt: "Do it"},
 		{
@@ -111,7 +92,6 @@ func TestTrailsAreDrawn(t *testing.T) {
 }
 
 func TestAgentsThatShareAnIDAreAllDrawn(t *testing.T) {
-	t.Parallel()
 	told := graph.LogGraph{Nodes: []graph.LogNode{
 		{ID: "call_1", Kind: graph.KindSubagent, Session: "s1", State: "initializing", Description: "one"},
 		{ID: "call_1", Kind: graph.KindSubagent, Session: "s2", State: "initializing", Description: "two"},

@@ -22,7 +22,6 @@ const (
 )
 
 func TestLogsOfFlamesAgentsMayComeInAnyOrder(t *testing.T) {
-	t.Parallel()
 	logs, err := hoststest.Known().Formats().Detect(logSamples+delegatedClaude, nil)
 	require.NoError(t, err)
 	require.Len(t, logs, 4)
@@ -68,7 +67,6 @@ func prompt(task, frame string) core.Part {
 }
 
 func TestAnAgentIsKnownByItsFrameInAnotherHostToo(t *testing.T) {
-	t.Parallel()
 	type heard struct {
 		host string
 		core.Message
@@ -105,7 +103,6 @@ func TestAnAgentIsKnownByItsFrameInAnotherHostToo(t *testing.T) {
 }
 
 func TestAnAgentOfFlamesWithoutALogIsANode(t *testing.T) {
-	t.Parallel()
 	tracker := graph.NewTracker()
 	tracker.Add(
 		"opencode",
@@ -121,7 +118,6 @@ func TestAnAgentOfFlamesWithoutALogIsANode(t *testing.T) {
 }
 
 func TestOnlyAnswersOfFlamesToolsNameAgents(t *testing.T) {
-	t.Parallel()
 	root := said("root", core.RoleUser, text("go"))
 	other := said("other", core.RoleUser, prompt("do it", "frame-1"))
 	apart := "session  \"go\" completed\nsession  \"do it\" initializing\n"
@@ -144,7 +140,6 @@ func TestOnlyAnswersOfFlamesToolsNameAgents(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
 			tracker := graph.NewTracker()
 			for _, m := range []core.Message{root, said("root", core.RoleAssistant, tt.parts...), other} {
 				tracker.Add("opencode", m)
@@ -155,7 +150,6 @@ func TestOnlyAnswersOfFlamesToolsNameAgents(t *testing.T) {
 }
 
 func TestALabelIsTheTask(t *testing.T) {
-	t.Parallel()
 	for prompt, want := range map[string]string{
 		" go\n": "go",
 		"write it\n\n<flame-context session=\"frame-1\">…": "write it",
@@ -178,7 +172,6 @@ func TestALabelIsTheTask(t *testing.T) {
 }
 
 func TestTheGoalOfAPastSessionIsWhatAPersonAskedFirst(t *testing.T) {
-	t.Parallel()
 	command := func(name, args string) core.Message {
 		return said("s", core.RoleUser, text(fmt.Sprintf(
 			"<command-message>%[1]s</command-message>\n<command-name>/%[1]s</command-name>\n<command-args>%[2]s</command-args>", name, args)))

@@ -56,10 +56,8 @@ func until(t *testing.T, next func() graph.LogGraph, want ...string) {
 }
 
 func TestFollowingALogAsItGrows(t *testing.T) {
-	t.Parallel()
 	for name, files := range map[string]string{"what the client prints": "family/stream.ndjson", "a session's files": claudeFamily + ".jsonl"} {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
 			dir := t.TempDir()
 			path := filepath.Join(dir, filepath.Base(files))
 			text, err := os.ReadFile(logSamples + files)
@@ -83,7 +81,6 @@ func TestFollowingALogAsItGrows(t *testing.T) {
 }
 
 func TestFollowingALogThatIsReplaced(t *testing.T) {
-	t.Parallel()
 	line := func(session string) []byte {
 		return []byte(`{"type":"user","sessionId":"` + session + `","message":{"content":"` + session + `"}}` + "\n")
 	}
@@ -107,7 +104,6 @@ func TestFollowingALogThatIsReplaced(t *testing.T) {
 }
 
 func TestFollowingADatabase(t *testing.T) {
-	t.Parallel()
 	path := databaseOf(t, logSamples+"family/opencode.sql")
 	next := following(t, path)
 	before := outline(next())
@@ -120,7 +116,6 @@ func TestFollowingADatabase(t *testing.T) {
 }
 
 func TestFollowingInput(t *testing.T) {
-	t.Parallel()
 	text, err := os.ReadFile(logSamples + "family/stream.ndjson")
 	require.NoError(t, err)
 	r, w := io.Pipe()
@@ -142,7 +137,6 @@ func TestFollowingInput(t *testing.T) {
 }
 
 func TestFollowingEndsWithAnErrorOfTheReader(t *testing.T) {
-	t.Parallel()
 	stop := errors.New("enough")
 	err := graph.FollowLogs(t.Context(), hoststest.Known().Formats(), logSamples+"family/stream.ndjson", nil, time.Hour,
 		func(graph.LogGraph) error { return stop })

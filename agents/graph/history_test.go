@@ -10,7 +10,6 @@ import (
 )
 
 func TestAPastSessionBecomesFinishedFrames(t *testing.T) {
-	t.Parallel()
 	told := graph.LogGraph{Nodes: []graph.LogNode{
 		{ID: "s", Kind: graph.KindSession, State: core.AgentActive, Prompt: "Do it\nwell", Started: 10},
 		{

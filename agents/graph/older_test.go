@@ -12,10 +12,8 @@ import (
 
 // Logs as older clients wrote them tell of each session and agent what it did itself.
 func TestLogsOfOlderClientsTellTheTruth(t *testing.T) {
-	t.Parallel()
 	for name, want := range cases.Read[[]string](t, "testdata/older.yaml") {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
 			var got []string
 			for _, n := range track(t, logSamples+"older/"+name).Nodes {
 				u := n.Usage
@@ -29,7 +27,6 @@ func TestLogsOfOlderClientsTellTheTruth(t *testing.T) {
 
 // A subagent of an older client of Codex's stands below its parent, whose file names no child.
 func TestASubagentOfOlderCodexIsBelowItsParent(t *testing.T) {
-	t.Parallel()
 	for _, n := range track(t, logSamples+"older/agent.jsonl").Nodes {
 		assert.Equal(t, "01986512-fd00-7000-8000-000000000001", n.Parent)
 		assert.Equal(t, "explorer", n.Type)

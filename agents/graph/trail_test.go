@@ -82,7 +82,6 @@ func matches(t *testing.T, name, got string) {
 // TestALogShowsWhichAgentStartedWhich draws whole logs and parts of them; entries of samples are as
 // documents show them, on several lines and without what does not matter there.
 func TestALogShowsWhichAgentStartedWhich(t *testing.T) {
-	t.Parallel()
 	var drawn strings.Builder
 	for path := range strings.FieldsSeq(claudeFamily + `.jsonl ` + claudeFamily + ` family/claude family/stream.ndjson family/run.ndjson
 		family/export.json family/opencode.sql stream-background.ndjson stream-error-and-taskstop.ndjson stream-nested-foreground.ndjson
@@ -108,7 +107,6 @@ func TestANodeHasAllKnownData(t *testing.T) {
 }
 
 func TestTokensAreCountedOnce(t *testing.T) {
-	t.Parallel()
 	sum := func(told graph.LogGraph) core.Usage {
 		used, _ := told.Used()
 		return used
@@ -145,7 +143,6 @@ func note(session string, notes ...core.AgentInfo) core.Message {
 }
 
 func TestLinksMayComeInAnyOrder(t *testing.T) {
-	t.Parallel()
 	said := func(agent, text string) core.Message {
 		return core.Message{ID: "m" + agent, Role: core.RoleAssistant, Session: "s", Agent: agent, Final: true, Parts: []core.Part{{Type: core.PartText, Text: text}}}
 	}
@@ -179,7 +176,6 @@ func permutation[T any](all []T, n int) (order []T) {
 }
 
 func TestAnAgentWithoutAParentWaitsForIt(t *testing.T) {
-	t.Parallel()
 	tracker := graph.NewTracker()
 	tracker.Add("opencode", note("child", core.AgentInfo{ID: "child", Spawn: true, Parent: "parent", Description: "late"}))
 	assert.Equal(t, "subagent  \"late\" initializing unparented\n", outline(tracker.Trail()))
@@ -188,7 +184,6 @@ func TestAnAgentWithoutAParentWaitsForIt(t *testing.T) {
 }
 
 func TestCirclesAreNotDrawn(t *testing.T) {
-	t.Parallel()
 	tracker := graph.NewTracker()
 	for _, n := range []core.AgentInfo{{ID: "a", Parent: "c"}, {ID: "b", Parent: "a"}, {ID: "c", Parent: "b"}, {ID: "d", Parent: "d"}} {
 		n.Spawn, n.Description = true, n.ID
@@ -200,7 +195,6 @@ func TestCirclesAreNotDrawn(t *testing.T) {
 }
 
 func TestALogThatCannotBeReadDoesNotHideTheOthers(t *testing.T) {
-	t.Parallel()
 	dir := t.TempDir()
 	torn := filepath.Join(dir, "a.jsonl")
 	require.NoError(t, os.WriteFile(torn, []byte(`{"type":"user","sessionId":"a","message":{"content":"go"}}`+"\n"+`{"type":"assis`), 0o644))
@@ -223,7 +217,6 @@ func TestALogThatCannotBeReadDoesNotHideTheOthers(t *testing.T) {
 }
 
 func TestOnlyEntriesUnknownToAllReadersCountAsUnknown(t *testing.T) {
-	t.Parallel()
 	whole := track(t, logSamples+delegatedClaude)
 	assert.Zero(t, whole.Unknown)
 	assert.Positive(t, whole.Aside)
@@ -240,14 +233,12 @@ no JSON
 }
 
 func TestTextBetweenAHostsLinesIsIgnored(t *testing.T) {
-	t.Parallel()
 	told := track(t, logSamples+"stream-compact-manual.ndjson")
 	assert.Zero(t, told.Unknown, "the output of a hook is one of the entries")
 	assert.Positive(t, told.Aside)
 }
 
 func TestALoneExportNamesItsParent(t *testing.T) {
-	t.Parallel()
 	told := track(t, logSamples+"samples/export.json")
 	require.Len(t, told.Nodes, 1)
 	n := told.Nodes[0]

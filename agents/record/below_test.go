@@ -55,7 +55,6 @@ func newStore(t *testing.T, f func(tx project.Tx) error) project.Store {
 }
 
 func TestTheAgentsBelowAnAgentAreFoundWithoutReadingOthers(t *testing.T) {
-	t.Parallel()
 	s := newStore(t, func(tx project.Tx) error {
 		for i, run := range []Agent{
 			{ID: "agent-top"}, {ID: "agent-a", ParentAgent: "agent-top"}, {ID: "agent-b", ParentAgent: "agent-top"},
@@ -83,7 +82,6 @@ func TestTheAgentsBelowAnAgentAreFoundWithoutReadingOthers(t *testing.T) {
 }
 
 func TestTheAgentsBelowAnAgentInALongChainOrACycle(t *testing.T) {
-	t.Parallel()
 	const chain = 2_000
 	s := newStore(t, func(tx project.Tx) error {
 		all := []Agent{

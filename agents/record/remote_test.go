@@ -39,7 +39,6 @@ func enrol(t *testing.T, tx project.Tx, run record.Agent) {
 }
 
 func TestAMachineSendsItsOwnAgents(t *testing.T) {
-	t.Parallel()
 	at(t, func(tx project.Tx) {
 		enrol(t, tx, record.Agent{ID: "agent-own", State: core.AgentActive, Description: "do\nit", Queue: "gpu", Worker: "box-1"})
 		enrol(t, tx, record.Agent{ID: "agent-guest", State: core.AgentActive, Requester: "other-1"})
@@ -68,7 +67,6 @@ func TestAMachineSendsItsOwnAgents(t *testing.T) {
 }
 
 func TestReportsOfOtherMachinesAreChecked(t *testing.T) {
-	t.Parallel()
 	good := `{"id":"agent-1","type":"builder","host":"claude-code","description":"x","state":"active","asked":5}`
 	for name, c := range map[string]struct {
 		text string
@@ -87,7 +85,6 @@ func TestReportsOfOtherMachinesAreChecked(t *testing.T) {
 		"not its name": {`[` + strings.Replace(good, `"asked"`, `"machine":"mine-1","heard":99999999,"asked"`, 1) + `]`, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
 			at(t, func(tx project.Tx) {
 				require.NoError(t, record.StoreStates(tx, "desk-1", json.RawMessage(`[`+good+`]`), 0))
 				require.NoError(t, record.StoreStates(tx, "desk-1", json.RawMessage(c.text), minute))
@@ -111,7 +108,6 @@ func TestReportsOfOtherMachinesAreChecked(t *testing.T) {
 }
 
 func TestSilentMachinesAreForgotten(t *testing.T) {
-	t.Parallel()
 	at(t, func(tx project.Tx) {
 		for i, machine := range []string{"desk-1", "box-1"} {
 			text := fmt.Sprintf(`[{"id":"agent-%d","state":"active"}]`, i)
@@ -142,7 +138,6 @@ func news(t *testing.T, tx project.Tx, after int64) (said []string, last int64) 
 }
 
 func TestAgentsElsewhereHaveEventsOfTheirBeginAndEnd(t *testing.T) {
-	t.Parallel()
 	at(t, func(tx project.Tx) {
 		enrol(t, tx, record.Agent{ID: "agent-own", State: core.AgentActive})
 		seq := int64(0)

@@ -16,7 +16,6 @@ import (
 // A gateway may measure what a subagent of the host's own used before flame hears of that
 // subagent, on a busy machine: then its frame has it, and the agent's must not.
 func TestUsageOfSubagentsIsChargedOnce(t *testing.T) {
-	t.Parallel()
 	f := projecttest.New(t)
 	frame := f.Push(projecttest.Host("s"), "the agent's")
 	run := record.Agent{ID: "agent-1", Tree: "s", Session: "a", Frame: frame.ID, Host: "claude-code", State: core.AgentActive}
@@ -46,7 +45,6 @@ func TestUsageOfSubagentsIsChargedOnce(t *testing.T) {
 }
 
 func TestAnAgentOfAnOlderFlameIsNotChargedAgain(t *testing.T) {
-	t.Parallel()
 	f := projecttest.New(t)
 	frame := f.Push(projecttest.Host("s"), "the agent's")
 	run := record.Agent{ID: "agent-1", Tree: "s", Frame: frame.ID, Progress: supervise.Progress{Usage: core.Usage{TokensIn: 100}}}

@@ -26,7 +26,6 @@ func good() record.Task {
 }
 
 func TestWorkHasNoPathsAndCommands(t *testing.T) {
-	t.Parallel()
 	text, err := json.Marshal(good())
 	require.NoError(t, err)
 	assert.NotContains(t, string(text), "/home/me")
@@ -37,7 +36,6 @@ func TestWorkHasNoPathsAndCommands(t *testing.T) {
 }
 
 func TestInvalidWorkIsRefused(t *testing.T) {
-	t.Parallel()
 	for name, c := range map[string]struct {
 		change func(*record.Task)
 		says   string
@@ -53,7 +51,6 @@ func TestInvalidWorkIsRefused(t *testing.T) {
 		"a long name":              {func(w *record.Task) { w.Definition.Name = strings.Repeat("n", 300) }, "too long"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
 			w := good()
 			c.change(&w)
 			text, err := json.Marshal(w)
@@ -65,7 +62,6 @@ func TestInvalidWorkIsRefused(t *testing.T) {
 }
 
 func TestInvalidReportsAreRefused(t *testing.T) {
-	t.Parallel()
 	for name, text := range map[string]string{
 		"no JSON":            `{"progress":`,
 		"negative usage":     `{"progress":{"usage":{"tokensIn":-5}}}`,
@@ -82,7 +78,6 @@ func TestInvalidReportsAreRefused(t *testing.T) {
 }
 
 func TestAWorkerNarrowsAModeAndNeverWidensIt(t *testing.T) {
-	t.Parallel()
 	for _, c := range []struct{ asked, most, want hosts.Mode }{
 		{hosts.ModePlan, hosts.ModeAcceptEdits, hosts.ModePlan},
 		{hosts.ModeAcceptEdits, hosts.ModePlan, hosts.ModePlan},
