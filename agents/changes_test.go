@@ -8,7 +8,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/samber/lo"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
@@ -49,14 +48,17 @@ func TestAnAgentWithAWorktreeOfItsOwn(t *testing.T) {
 	t.Parallel()
 	s := newService(t)
 	s.repository()
-	run := s.request(user, plan.Request{Type: "builder", Prompt: "write new.txt; write old.txt; done", Cwd: "sub", Isolation: "worktree"})
+	run := s.request(user, plan.Request{Type: "builder", Prompt: "write new.txt; write old.txt; remove ../.gitignore; done", Cwd: "sub", Isolation: "worktree"})
 	assert.NotEmpty(t, run.Base)
 	run = s.over(run.ID, core.AgentCompleted, core.Completed)
-	assert.Equal(t, []string{"sub/new.txt", "sub/old.txt"}, lo.Map(run.Changes, func(c changes.Change, _ int) string { return c.Path }))
-	assert.False(t, run.Changes[0].Existed)
-	assert.True(t, run.Changes[1].Existed)
-	assert.Contains(t, run.Changes[1].Excerpt, "-old\n+written")
-	assert.Equal(t, run.Changes[0].Hash, run.Changes[1].Hash, "both files have the same content")
+	require.Equal(t, []string{".gitignore", "sub/new.txt", "sub/old.txt"}, changes.Paths(run.Changes))
+	gone, made, changed := run.Changes[0], run.Changes[1], run.Changes[2]
+	assert.True(t, gone.Deleted)
+	assert.Empty(t, gone.Hash)
+	assert.False(t, made.Existed)
+	assert.True(t, changed.Existed)
+	assert.Contains(t, changed.Excerpt, "-old\n+written")
+	assert.Equal(t, made.Hash, changed.Hash, "both files have the same content")
 	patch, err := os.ReadFile(filepath.Join(s.Folder(run.ID), changes.PatchFile))
 	require.NoError(t, err)
 	assert.Contains(t, string(patch), "new.txt")
@@ -67,17 +69,6 @@ func TestAnAgentWithAWorktreeOfItsOwn(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, filepath.Join(run.Worktree, "sub"), dir, "its session continues in the same folder")
 	s.git("apply", "--check", filepath.Join(s.Folder(run.ID), changes.PatchFile))
-}
-
-func TestADeletedFileInAWorktreeIsAChange(t *testing.T) {
-	t.Parallel()
-	s := newService(t)
-	s.repository()
-	run := s.request(user, plan.Request{Type: "builder", Prompt: "remove sub/old.txt; done", Isolation: "worktree"})
-	run = s.over(run.ID, core.AgentCompleted, core.Completed)
-	require.Len(t, run.Changes, 1)
-	assert.True(t, run.Changes[0].Deleted)
-	assert.Empty(t, run.Changes[0].Hash)
 }
 
 func TestChangesThatCannotBeReadAreNoLackOfChanges(t *testing.T) {

@@ -62,16 +62,6 @@ func TestSessionsWithRunningAgentsGetANoticeOfANewGrant(t *testing.T) {
 	assert.NotContains(t, s.next(inner.Session), "<notice>")
 }
 
-func TestAGrantMadeWhileNoAgentRunsGivesNoNotice(t *testing.T) {
-	t.Parallel()
-	s := newService(t)
-	s.ended(s.spawn("done").ID)
-	grant, err := s.Grant(s.ctx, bypass)
-	require.NoError(t, err)
-	assert.Empty(t, grant.During)
-	assert.NotContains(t, s.next("user"), "<notice>")
-}
-
 // Agents of a shell are below a frame; the session that works in that is told.
 func TestTheSessionAboveAgentsOfAShellGetsANoticeOfANewGrant(t *testing.T) {
 	t.Parallel()

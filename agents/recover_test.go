@@ -67,24 +67,6 @@ func (s *service) killSupervisor(id string) {
 	s.killAtOnce(pid)
 }
 
-func TestRecoverEndsTheAgentOfAKilledSupervisor(t *testing.T) {
-	t.Parallel()
-	s := newService(t)
-	run := s.spawn("leave; stubborn; say half of it; hang")
-	s.until(run.ID, core.AgentActive)
-	s.killSupervisor(run.ID)
-	assert.NotEmpty(t, worksFor(t, run.ID), "the process that the host started is left")
-	require.NoError(t, s.Recover(s.ctx))
-	run = s.over(run.ID, core.AgentOrphaned, core.Blocked)
-	assert.Equal(t, "half of it", run.Outcome.Text)
-	assert.True(t, run.Outcome.Partial)
-	r, err := s.Result(s.ctx, run.ID)
-	require.NoError(t, err)
-	assert.Equal(t, "half of it", r.Text)
-	require.NoError(t, s.Recover(s.ctx), "another recovery changes nothing")
-	s.over(run.ID, core.AgentOrphaned, core.Blocked)
-}
-
 func TestAProcessWithoutItsMarkIsFound(t *testing.T) {
 	t.Parallel()
 	s := newService(t)
