@@ -200,44 +200,25 @@ const header = "diff --git "
 // Split splits a git patch, as WritePatch writes it, into the changes of each file. A binary file
 // has no lines. If the patch was cut, the last file may lack lines.
 func Split(patch string, cut bool) (all []core.FileChange) {
-	var now *core.FileChange
-	var text strings.Builder
-	inside := false
-	end := func() {
-		if now != nil {
-			now.Patch = text.String()
-			all = append(all, *now)
-		}
-		now, inside = nil, false
-		text.Reset()
-	}
-	for line := range strings.Lines(patch) {
-		whole := strings.TrimSuffix(line, "\n")
+	for _, part := range strings.Split("\n"+patch, "\n"+header)[1:] {
+		names, rest, _ := strings.Cut(part, "\n")
+		head, hunks, hasLines := strings.Cut("\n"+rest, "\n@@ ")
+		c := core.FileChange{Path: pathIn(names), Kind: core.FileModified}
 		switch {
-		case strings.HasPrefix(line, header):
-			end()
-			if path := pathIn(strings.TrimPrefix(whole, header)); path != "" {
-				now = &core.FileChange{Path: path, Kind: core.FileModified}
-			}
-		case now == nil:
-		case strings.HasPrefix(line, "@@ "):
-			inside = true
-			text.WriteString(whole + "\n")
-		case inside:
-			switch line[0] {
-			case '+':
-				now.Added++
-			case '-':
-				now.Removed++
-			}
-			text.WriteString(whole + "\n")
-		case strings.HasPrefix(line, "new file mode "):
-			now.Kind = core.FileAdded
-		case strings.HasPrefix(line, "deleted file mode "):
-			now.Kind = core.FileDeleted
+		case c.Path == "":
+			continue
+		case strings.Contains(head, "\nnew file mode "):
+			c.Kind = core.FileAdded
+		case strings.Contains(head, "\ndeleted file mode "):
+			c.Kind = core.FileDeleted
 		}
+		if hasLines {
+			c.Patch = "@@ " + strings.TrimSuffix(hunks, "\n") + "\n"
+			c.Added, c.Removed = strings.Count(c.Patch, "\n+"), strings.Count(c.Patch, "\n-")
+		}
+		all = append(all, c)
 	}
-	if end(); cut && len(all) > 0 {
+	if cut && len(all) > 0 {
 		all[len(all)-1].Cut = true
 	}
 	return all
