@@ -136,7 +136,6 @@ func tellEnd(tx project.Tx, now core.Millis, run record.Agent) error {
 		}))
 }
 
-// finish ends the frame of an ended agent, and stops the agents that it started.
 func (a *Agents) finish(ctx context.Context, run record.Agent) error {
 	if run.Outcome == nil {
 		return nil
@@ -169,7 +168,6 @@ func parentOf(run record.Agent) project.Caller {
 	return project.Caller{Session: run.ParentSession, Host: project.CommandLine, Trust: project.TrustFlame}
 }
 
-// lastWords returns the result for the frame of an agent.
 func lastWords(run record.Agent) string {
 	o := run.Outcome
 	if run.State == core.AgentCompleted {
@@ -214,7 +212,6 @@ func (a *Agents) Cancel(ctx context.Context, by project.Caller, id string) (stop
 	return stopped, err
 }
 
-// directed returns an agent if the caller may direct it.
 func (a *Agents) directed(ctx context.Context, by project.Caller, id string) (record.Agent, error) {
 	return project.Read(ctx, a.Project, func(tx project.Tx) (record.Agent, error) {
 		run, err := find(tx, id)
@@ -248,7 +245,6 @@ func (a *Agents) cancel(ctx context.Context, id, who string) (record.Agent, erro
 	return run, nil
 }
 
-// cancelBelow asks all agents below an agent to stop, at any depth.
 func (a *Agents) cancelBelow(ctx context.Context, id, who string) (stopped []record.Agent, err error) {
 	below, err := project.Read(ctx, a.Project, func(tx project.Tx) ([]record.Agent, error) { return record.Below(tx, id) })
 	below = record.Filter(below, "running")
@@ -323,7 +319,6 @@ func (a *Agents) resolve(ctx context.Context, run record.Agent) error {
 // maxRetries is how often the action Retry of OnFailure starts another agent.
 const maxRetries = 2
 
-// failHandoff applies OnFailure.
 func failHandoff(ctx context.Context, a *Agents, run record.Agent, h *record.Handoff) error {
 	why := fmt.Sprintf("agent %s: %s (%s)", run.ID, run.Outcome.Reason, run.State)
 	becomes := core.Blocked
@@ -370,7 +365,6 @@ func retryHandoff(ctx context.Context, a *Agents, run record.Agent, h *record.Ha
 	return err
 }
 
-// cancelBeside stops the other agents that the same session started.
 func cancelBeside(ctx context.Context, a *Agents, run record.Agent) error {
 	all, err := a.Running(ctx)
 	if err != nil {

@@ -41,7 +41,6 @@ func follow(ctx context.Context, a *Agents, run record.Agent, log *slog.Logger) 
 	return f.journal.End(lasting, f.outcome(ctx, work))
 }
 
-// A follower follows an agent that runs on another machine.
 type follower struct {
 	a       *Agents
 	journal journal
@@ -102,7 +101,6 @@ func (f *follower) until(ctx context.Context, done <-chan struct{}, over func() 
 	}
 }
 
-// work returns the agent's work.
 func (f *follower) work(ctx context.Context) (record.Task, error) {
 	told, err := record.AssignmentOf(ctx, f.a.Project, f.run.ID)
 	if err != nil {
@@ -130,7 +128,6 @@ func (f *follower) work(ctx context.Context) (record.Task, error) {
 	return w, nil
 }
 
-// outcome follows the agent to its end.
 func (f *follower) outcome(ctx context.Context, w record.Task) supervise.Outcome {
 	lasting, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()

@@ -259,7 +259,6 @@ func (a *Agents) Recover(ctx context.Context) error {
 	return errors.Join(err, record.ReleaseSessions(ctx, a.Project, all))
 }
 
-// recover ends an agent that lost its supervisor.
 func (a *Agents) recover(ctx context.Context, id string, by supervise.Process) error {
 	run, err := a.Find(ctx, id)
 	if err != nil {
@@ -344,7 +343,6 @@ func (a *Agents) settle(ctx context.Context, run record.Agent, begun bool) (left
 	return a.isUnsettled(ctx, run)
 }
 
-// isUnsettled reports whether an ended agent still needs work.
 func (a *Agents) isUnsettled(ctx context.Context, run record.Agent) (left bool, err error) {
 	return project.Read(ctx, a.Project, func(tx project.Tx) (bool, error) {
 		_, left, err := record.ActiveAgents.Get(tx, run.ID)

@@ -152,7 +152,6 @@ func withLogs(s *project.Op, known hosts.Registry, named string) (all []worked, 
 	return all, err
 }
 
-// workedIn returns a session with the place of its log.
 func workedIn(s *project.Op, id string) (w worked, err error) {
 	session, err := s.Tx.Session(id)
 	if err = project.IgnoreMissing(err); err != nil {
@@ -220,7 +219,6 @@ func places(text string, words []string) int {
 	return min(strings.Index(lower, words[0]), len(text))
 }
 
-// around returns one line of a text about a position.
 func around(text string, at int) string {
 	from := max(0, at-80)
 	line := core.OneLine(strings.ToValidUTF8(text[from:min(len(text), at+240)], ""), 200)
@@ -230,7 +228,6 @@ func around(text string, at int) string {
 	return line
 }
 
-// voiceOf says who speaks in a part of a message.
 func voiceOf(m core.Message, part core.Part) string {
 	switch part.Type {
 	case core.PartToolCall:

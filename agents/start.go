@@ -216,7 +216,6 @@ func (a *Agents) continueNative(ctx context.Context, by project.Caller, id, prom
 	return a.Begin(ctx, p)
 }
 
-// start runs an admitted agent, or ends it if that fails.
 func (a *Agents) start(ctx context.Context, planner plan.Planner, admitted record.Agent) (run record.Agent, err error) {
 	if admitted.ResumedFrom == "" {
 		run, err = isolate(ctx, a, admitted)
@@ -251,7 +250,6 @@ func isolate(ctx context.Context, a *Agents, run record.Agent) (record.Agent, er
 	})
 }
 
-// makeFolder makes the folder of an agent.
 func makeFolder(a *Agents, id string) error {
 	if err := os.MkdirAll(a.Folder(id), 0o700); err != nil {
 		return core.Unavailablef(err, "could not make the agent's folder: %v", err)

@@ -71,7 +71,6 @@ func IsGuest(ctx context.Context, p *project.Project, id string) (bool, error) {
 	})
 }
 
-// A guest is an agent that another machine asked for.
 type guest struct {
 	a     *Agents
 	work  record.Task

@@ -64,7 +64,6 @@ func In(log iter.Seq[core.Message], tools hosts.Tools, cwd string) []Change {
 	return changes
 }
 
-// An edit is one call that changed a file.
 type edit struct {
 	path, call string
 	doing      string // all that the call says of it
@@ -75,7 +74,6 @@ type edit struct {
 // patched matches the file headers of a patch.
 var patched = core.Pattern(`(?m)^\*\*\* (Add|Update|Delete) File: (.+)$`)
 
-// editsOf returns the edits of a call.
 func editsOf(part core.Part, tools hosts.Tools) (edits []edit) {
 	if part.Type != core.PartToolCall || tools.Effect(part.Tool) != hosts.EffectEdit {
 		return nil
@@ -133,7 +131,6 @@ func textIn(input map[string]json.RawMessage, names ...string) (text string) {
 	return ""
 }
 
-// patchedFiles returns the edits of a patch, one for each file.
 func patchedFiles(patch, call string) (edits []edit) {
 	found := patched().FindAllStringSubmatchIndex(patch, -1)
 	for i, at := range found {

@@ -38,7 +38,6 @@ func checkID(id string) error {
 	return nil
 }
 
-// runRef returns the ref of the changes of an attempt.
 func runRef(id string, attempt int) string { return runRefs + id + "/" + strconv.Itoa(attempt) }
 
 // check returns an error for a base that Export cannot have produced.

@@ -113,13 +113,11 @@ func (m Mirrors) mirrorOf(ctx context.Context, dir string, b Base) (string, erro
 	return kept[at], nil
 }
 
-// isAt reports whether a path resolves to a real path.
 func isAt(path, real string) bool {
 	leads, err := filepath.EvalSymlinks(path)
 	return err == nil && leads == real
 }
 
-// inUse reports whether a mirror has worktrees.
 func inUse(mirror string) bool {
 	worktrees, err := os.ReadDir(filepath.Join(mirror, ".git", "worktrees"))
 	return len(worktrees) > 0 || err != nil && !errors.Is(err, fs.ErrNotExist)
@@ -155,7 +153,6 @@ func plainPattern(pattern string) string {
 	return strings.TrimSuffix(strings.TrimSuffix(whole, "/"), ".git")
 }
 
-// covers reports whether a pattern covers a name.
 func covers(pattern, name string) bool {
 	if pattern == "**" {
 		return true

@@ -64,7 +64,6 @@ func byGit(ctx context.Context, err error) bool {
 	return errors.As(err, &exit) && ctx.Err() == nil && !errors.Is(err, context.DeadlineExceeded)
 }
 
-// A taking makes a worktree of a base.
 type taking struct {
 	Mirrors
 	base   Base
@@ -72,7 +71,6 @@ type taking struct {
 	dir    string // of the worktree
 }
 
-// from makes the worktree from an existing mirror.
 func (t taking) from(ctx context.Context, mirror string) (workdir string, err error) {
 	now := time.Now()
 	_ = os.Chtimes(mirror, now, now) // marks the mirror as used; if that fails, flame only makes it again some day
@@ -108,7 +106,6 @@ func (t taking) fresh(ctx context.Context, newest string) (mirror string, others
 	return mirror, false, err
 }
 
-// fill fetches the base into a mirror, at its ref.
 func (t taking) fill(ctx context.Context, mirror string) error {
 	b := t.base
 	got, err := git.Fetch(ctx, mirror, t.remote, b.Ref)
@@ -207,7 +204,6 @@ func snapshot(ctx context.Context, dir, base, ref string) (string, error) {
 	return git.Snapshot(ctx, dir, parent, "flame: "+strings.TrimPrefix(ref, "refs/flame/"))
 }
 
-// newMark begins the name of an unfinished mirror.
 const newMark = ".new-"
 
 // RemoveIdle removes unfinished mirrors, and mirrors without worktrees that were not used

@@ -51,7 +51,6 @@ func readAnswer(text string) answer {
 	return answer{text: text, value: normal(text), reading: readText(text)}
 }
 
-// blank reports whether the answer is empty.
 func (a answer) blank() bool { return a.value == nil || !a.json && a.value == "" }
 
 // object returns the answer's fields, or nil if it is not a JSON object.
@@ -60,10 +59,8 @@ func (a answer) object() map[string]any {
 	return fields
 }
 
-// around returns the words around the JSON as lines.
 func (a answer) around() []string { return lo.Compact(strings.Split(a.words, "\n")) }
 
-// whole returns the answer as one value.
 func (a answer) whole() any {
 	if a.json {
 		return a.value

@@ -119,7 +119,6 @@ func (a *agent) signed(all []claim) []claim {
 	return all
 }
 
-// subject returns the subject of a claim.
 func (c claim) subject() lo.Tuple2[part, string] { return lo.T2(c.part, c.key) }
 
 func (a *agent) wholeAnswer() claim {

@@ -47,7 +47,6 @@ type subject struct {
 	conflict *Conflict // nil if all agree
 }
 
-// newSubject checks whether claims agree.
 func newSubject(all []claim, t tolerance) *subject {
 	s := &subject{claims: all}
 	if allAgree(all, t) {
@@ -89,7 +88,6 @@ func allAgree(all []claim, t tolerance) bool {
 	})
 }
 
-// earliest returns the claim of the agent that completed first.
 func earliest(claims []claim) claim {
 	return slices.MinFunc(claims, func(a, b claim) int { return byTime(a.by, b.by) })
 }
@@ -112,7 +110,6 @@ func authors(claims []claim) string {
 	return strings.Join(lo.Map(claims, func(c claim, _ int) string { return c.by.SubagentID }), ", ")
 }
 
-// settle makes the claim of an agent win.
 func (s *subject) settle(winner claim, how Resolution, why string) {
 	s.winner = &winner
 	s.conflict.Winner = winner.by.SubagentID
@@ -120,7 +117,6 @@ func (s *subject) settle(winner claim, how Resolution, why string) {
 	s.conflict.Rationale += "; " + why
 }
 
-// open reports whether no claim has won yet.
 func (s *subject) open() bool { return s.winner == nil }
 
 // elect lets the largest class of answers win. An answer has the votes of all

@@ -97,13 +97,10 @@ func byTime(a, b *agent) int {
 	return cmp.Or(cmp.Compare(a.CompletedAt, b.CompletedAt), cmp.Compare(a.SubagentID, b.SubagentID))
 }
 
-// id returns an agent's subagent_id.
 func id(a *agent, _ int) string { return a.SubagentID }
 
-// idAndState names an agent and its state.
 func idAndState(a *agent, _ int) string { return a.SubagentID + " (" + string(a.Outcome) + ")" }
 
-// checkInputs applies the rules common to all strategies.
 func checkInputs(inputs []AgentResult) error {
 	ids := lo.Map(inputs, func(in AgentResult, _ int) string { return in.SubagentID })
 	slices.Sort(ids)
@@ -122,7 +119,6 @@ func checkInputs(inputs []AgentResult) error {
 	return checkConfidence(inputs)
 }
 
-// checkTrees refuses agents whose frames are in different trees.
 func checkTrees(inputs []AgentResult) error {
 	trees := map[string][]string{}
 	for _, in := range inputs {

@@ -91,7 +91,6 @@ func (c Convergence) keep(tx project.Tx, before Result) error {
 	})
 }
 
-// tellConflict appends an event for a new conflict, and for a new winner of a conflict.
 func (c Convergence) tellConflict(tx project.Tx, before Result, conflict Conflict) error {
 	was, known := lo.Find(before.Conflicts, func(was Conflict) bool { return was.ID == conflict.ID })
 	tell := func(kind string) error {

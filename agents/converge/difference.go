@@ -173,7 +173,6 @@ func split(all []claim) []claim {
 	return all
 }
 
-// properties returns the properties of a finding that is an object.
 func (c claim) properties() map[string]any {
 	if c.part != findingPart {
 		return nil

@@ -36,7 +36,6 @@ func (all Convergences) inputs(tx project.Tx, ids []string, schema json.RawMessa
 // maxTask bounds the words for an agent's task, in characters.
 const maxTask = 80
 
-// inputOf returns the result of one agent.
 func inputOf(tx project.Tx, r record.Result) (in AgentResult, err error) {
 	in = AgentResult{
 		SubagentID: r.ID, Task: core.OneLine(r.Description, maxTask), Outcome: r.State, Answer: record.WithoutConfidence(r.Text), Decisions: r.Decisions,
@@ -63,7 +62,6 @@ func inputOf(tx project.Tx, r record.Result) (in AgentResult, err error) {
 	return in, err
 }
 
-// claimed returns the planned frames that a session took over.
 func claimed(tx project.Tx, session string) (frames []string, err error) {
 	events, err := tx.FindEvents(project.EventQuery{Session: session, Kinds: []string{core.FrameActivated}})
 	for _, e := range events {

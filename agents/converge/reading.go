@@ -83,7 +83,6 @@ func readText(text string) reading {
 	return r
 }
 
-// readLines reads the lines of a text.
 func readLines(text string) (lines []line) {
 	section, rows := "", strings.Split(text, "\n")
 	for i := 0; i < len(rows); i++ {
@@ -106,7 +105,6 @@ func readLines(text string) (lines []line) {
 // maxKey is how many words a key has at most.
 const maxKey = 6
 
-// readKey reads "key: value", "key = value" or "key=value".
 func readKey(row, section string) line {
 	words := line{text: row}
 	m := keyForm().FindStringSubmatch(boldForm().ReplaceAllString(bulletForm().ReplaceAllString(row, ""), "$1"))
@@ -170,7 +168,6 @@ func readTable(rows []string) (n int, lines []line) {
 	return n, lines
 }
 
-// cells splits a row of a table.
 func cells(row string) []string {
 	const bar = "\x00"
 	row = strings.TrimSuffix(strings.TrimPrefix(strings.ReplaceAll(strings.TrimSpace(row), `\|`, bar), "|"), "|")

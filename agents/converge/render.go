@@ -85,7 +85,6 @@ func (r Result) markdown() string {
 	return p.String()
 }
 
-// disputed reports whether there is a conflict of a kind.
 func disputed(conflicts []Conflict, kind Kind) bool {
 	return slices.ContainsFunc(conflicts, func(c Conflict) bool { return c.Kind == kind })
 }
@@ -143,7 +142,6 @@ func (p *page) value(text string) {
 	}
 }
 
-// block writes text into a list item as a fenced block.
 func (p *page) block(text string) {
 	fence := core.Ticks(text, 3)
 	fmt.Fprintf(p, ":\n\n  %s\n", fence)

@@ -63,7 +63,6 @@ func ignore(reason string) func(*agent, int) ExcludedAgent {
 	}
 }
 
-// result returns the Result of a draft whose conflicts went through resolve.
 func (d *draft) result(agents []*agent, o Options) Result {
 	disputed := d.disputed()
 	r := Result{
@@ -109,7 +108,6 @@ func (d *draft) seat(o Options) {
 	d.subjects = append(d.subjects, rest...)
 }
 
-// output returns the items of subjects that are all settled.
 func output(subjects []*subject, t tolerance) Output {
 	out := Output{}
 	for _, s := range subjects {
@@ -119,7 +117,6 @@ func output(subjects []*subject, t tolerance) Output {
 	return out
 }
 
-// item returns the accepted claim of a subject.
 func (s *subject) item(t tolerance) Item {
 	item := Item{
 		Op:     s.winner.op,
@@ -135,7 +132,6 @@ func (s *subject) item(t tolerance) Item {
 	return item
 }
 
-// tell returns the rationale of a Result.
 func (d *draft) tell(r Result) string {
 	text := string(r.Strategy) + ": " + d.rationale
 	switch {
@@ -187,7 +183,6 @@ func (d *draft) uncompared(agents []*agent) (list []string) {
 	return list
 }
 
-// silent reports whether the agent left nothing that could be compared.
 func (a *agent) silent() bool {
 	return a.answer.blank() && !a.Unread && len(a.Decisions)+len(a.Artifacts)+len(a.Files) == 0
 }

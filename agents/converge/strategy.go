@@ -103,7 +103,6 @@ func firstSuccess(agents []*agent, o Options) (*draft, error) {
 	}, nil
 }
 
-// needEnded refuses agents that are still working.
 func needEnded(agents []*agent, s Strategy) error {
 	running := lo.Reject(agents, func(a *agent, _ int) bool { return a.Outcome.Ended() })
 	if len(running) == 0 {
@@ -113,7 +112,6 @@ func needEnded(agents []*agent, s Strategy) error {
 		WithHint("wait for them or cancel them, or use first_success")
 }
 
-// subjects groups what agents claim by part and key.
 func subjects(agents []*agent, whole bool, t tolerance) []*subject {
 	return subjectsOf(claimsOf(agents, whole), t)
 }
@@ -128,7 +126,6 @@ func subjectsOf(all []claim, t tolerance) []*subject {
 	return list
 }
 
-// inOrder orders subjects by part and key.
 func inOrder(a, b *subject) int {
 	return cmp.Or(cmp.Compare(a.claims[0].part, b.claims[0].part), cmp.Compare(a.claims[0].key, b.claims[0].key))
 }
@@ -189,7 +186,6 @@ func (d *draft) resolve(o Options) error {
 
 func isOpen(s *subject, _ int) bool { return s.open() }
 
-// disputed returns the subjects that agents contradict each other about.
 func (d *draft) disputed() []*subject {
 	return lo.Filter(d.subjects, func(s *subject, _ int) bool { return s.conflict != nil })
 }

@@ -48,7 +48,6 @@ func decode(text string) (any, bool) {
 	return value, err == io.EOF && utf8.ValidString(text) && size(value) == tokens(text)
 }
 
-// size returns the number of tokens of a JSON value.
 func size(value any) int {
 	switch v := value.(type) {
 	case []any:
@@ -59,7 +58,6 @@ func size(value any) int {
 	return 1
 }
 
-// tokens returns the number of tokens of a JSON text.
 func tokens(text string) (n int) {
 	decoder := json.NewDecoder(strings.NewReader(text))
 	for decoder.UseNumber(); ; n++ {
@@ -85,7 +83,6 @@ func canonical(value any) []byte {
 	return bytes.TrimRight(b.Bytes(), "\n")
 }
 
-// shortNumbers returns value with each json.Number in its shortest form.
 func shortNumbers(value any) any {
 	switch v := value.(type) {
 	case json.Number:
@@ -154,7 +151,6 @@ func parseSchema(raw json.RawMessage) (s schema, err error) {
 	return s, nil
 }
 
-// declared returns the part of value that s declares.
 func (s schema) declared(value any) any {
 	switch v := value.(type) {
 	case []any:
@@ -170,7 +166,6 @@ func (s schema) declared(value any) any {
 	return value
 }
 
-// declares reports whether the property key is compared.
 func (s schema) declares(key string) bool {
 	_, ok := s.Properties[key]
 	return ok || len(s.Properties) == 0

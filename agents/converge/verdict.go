@@ -14,7 +14,6 @@ import (
 	"flame/core"
 )
 
-// A verdict is the result of comparing two values.
 type verdict int
 
 const (
@@ -139,7 +138,6 @@ func shape(text string) string {
 	return string(slices.Compact([]byte(runs)))
 }
 
-// numbers matches the numbers in a text.
 var numbers = core.Pattern(`-?\d+(?:\.\d+)?`)
 
 // agreeTexts reports whether two texts are equal but for their numbers, and
@@ -156,7 +154,6 @@ func agreeTexts(a, b string, t tolerance) bool {
 // the larger one. The wider of both applies.
 type tolerance struct{ absolute, relative float64 }
 
-// near reports whether two numbers are within the tolerance.
 func (t tolerance) near(x, y *big.Rat) bool {
 	limit := func(share float64) *big.Rat { return rational(strconv.FormatFloat(share, 'g', -1, 64)) }
 	larger := new(big.Rat).Abs(x)
@@ -177,7 +174,6 @@ func rational(text string) *big.Rat {
 	return n
 }
 
-// A quantity is a number, perhaps with a unit.
 type quantity struct {
 	number *big.Rat
 	digits string // as written in a text; empty if it is a number of JSON

@@ -173,7 +173,6 @@ func Dirs(known hosts.Registry, m hosts.Machine) []Dir {
 	return dirs
 }
 
-// holds reports whether a folder is dir or inside it.
 func holds(dir, folder string) bool {
 	inside, err := filepath.Rel(dir, folder)
 	return err == nil && filepath.IsLocal(inside)

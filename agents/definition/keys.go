@@ -48,7 +48,6 @@ func (r *reader) keys() map[string]setter {
 // listing has the keys that only matter in lists of agents.
 var listing = []string{"color", "tags"}
 
-// flameKeys are the keys of flame's own map.
 func (r *reader) flameKeys() map[string]setter {
 	d := &r.def
 	return map[string]setter{
@@ -66,7 +65,6 @@ func (r *reader) flameKeys() map[string]setter {
 	}
 }
 
-// read takes all fields.
 func (r *reader) read(n *yaml.Node) {
 	r.limited = field(n, "tools") != nil
 	if err := r.fields(n, r.keys(), ""); err != nil {
@@ -134,7 +132,6 @@ func (r *reader) finish() (Definition, []Issue) {
 	return r.result()
 }
 
-// field returns the value of a key, or nil.
 func field(n *yaml.Node, key string) *yaml.Node {
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		if n.Content[i].Value == key {
@@ -254,7 +251,6 @@ func duration(n *yaml.Node) (time.Duration, error) {
 	return timeout, nil
 }
 
-// amount parses US dollars.
 func amount(n *yaml.Node) (float64, error) {
 	value, err := strconv.ParseFloat(n.Value, 64)
 	if n.Kind != yaml.ScalarNode || err != nil || !(value > 0) || math.IsInf(value, 0) {
@@ -284,10 +280,8 @@ type reader struct {
 	more     int // number of findings that are not listed
 }
 
-// A setter puts the value of one key into the definition.
 type setter func(n *yaml.Node) error
 
-// keep stores a value for a host.
 func (r *reader) keep(key string, n *yaml.Node) error {
 	value, err := toJSON(n)
 	if err != nil {
@@ -300,7 +294,6 @@ func (r *reader) keep(key string, n *yaml.Node) error {
 	return nil
 }
 
-// refuse replaces all findings with one fatal finding.
 func (r *reader) refuse(err error) (Definition, []Issue) {
 	var at lineError
 	errors.As(err, &at)
@@ -349,7 +342,6 @@ func (r *reader) find(f Issue) {
 	}
 }
 
-// brief cuts a wrong name for a message.
 func brief(name string) string { return core.Cut(name, 60) }
 
 func isFatal(f Issue) bool { return f.Fatal }

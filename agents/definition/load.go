@@ -40,7 +40,6 @@ func Load(known hosts.Registry, dirs []Dir) Catalog {
 	return loadUntil(time.Now().Add(patience), known, dirs)
 }
 
-// loadUntil is Load with a deadline.
 func loadUntil(end time.Time, known hosts.Registry, dirs []Dir) Catalog {
 	l := loader{
 		catalog: Catalog{Dirs: dirs, broken: map[string]Issue{}, doubtful: map[string]bool{}},
@@ -55,7 +54,6 @@ func loadUntil(end time.Time, known hosts.Registry, dirs []Dir) Catalog {
 	return l.finish()
 }
 
-// A loader collects a catalog.
 type loader struct {
 	catalog Catalog
 	known   hosts.Registry
@@ -125,7 +123,6 @@ func (l *loader) dir(dir Dir) {
 	w.folder(start, "", 0)
 }
 
-// A walk goes through one folder.
 type walk struct {
 	*loader
 	dir  Dir
@@ -145,7 +142,6 @@ func (w *walk) unread(path string, err error) {
 	}
 }
 
-// stop records why the rest of the folder is not read.
 func (w *walk) stop(reason string) {
 	w.over = true
 	w.note(w.dir.Path, "", reason+"; the rest was not read", true)
@@ -209,7 +205,6 @@ func (w *walk) entry(name, prefix string, kind fs.FileMode, depth int) {
 	}
 }
 
-// file reads a definition.
 func (w *walk) file(name, agent string) {
 	if w.room <= 0 {
 		w.broken(name, agent, safefile.Refusal(fmt.Sprintf("was not read: all definitions together are larger than %d MB", allowed>>20)))
@@ -260,7 +255,6 @@ func (w *walk) broken(name, agent string, err error) {
 	w.inTheWay(agent, w.catalog.Issues[len(w.catalog.Issues)-1])
 }
 
-// inTheWay blocks earlier definitions of this name.
 func (l *loader) inTheWay(agent string, why Issue) {
 	l.catalog.broken[agent], l.catalog.doubtful[agent] = why, true
 }

@@ -90,7 +90,6 @@ func Permitted(known hosts.Registry, permission string) Definition {
 // parsed; it bounds the cost of a hostile one.
 const largestFront = 64 << 10
 
-// A lineError is an error at a line of the file.
 type lineError struct {
 	line   int
 	reason string
@@ -130,7 +129,6 @@ func split(content []byte) (front, body string, err error) {
 	return "", "", errorAt(1, "the front matter has no end: a line --- must follow it")
 }
 
-// isFence reports whether a line opens or closes the front matter.
 func isFence(line string) bool { return strings.TrimRight(line, " \t") == "---" }
 
 // allTools matches what Claude Code takes for all tools, and YAML for an alias.
@@ -230,7 +228,6 @@ func jsonFields(raw json.RawMessage) (*yaml.Node, error) {
 	return n, plain(n)
 }
 
-// jsonNode reads the next value.
 func jsonNode(decoder *json.Decoder) (*yaml.Node, error) {
 	token, err := decoder.Token()
 	if err != nil {

@@ -103,12 +103,10 @@ func (r rule) named(tool string) string {
 	return tool + "(" + r.pattern + ")"
 }
 
-// names returns the tools that the rule covers.
 func (r rule) names() []string {
 	return lo.Map(r.about, func(tool string, _ int) string { return r.named(tool) })
 }
 
-// switches reads OpenCode's map of tools, true or false.
 func (r *reader) switches(n *yaml.Node) error {
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		key := n.Content[i]
@@ -175,7 +173,6 @@ func (r *reader) permit(tool, pattern string, action *yaml.Node) error {
 	return nil
 }
 
-// limitTools turns lists and maps into the tools that the agent may use.
 func (r *reader) limitTools() {
 	allowed, denied, lost := narrow(append(r.switched, r.rules...)) // in OpenCode permission applies last, wherever it is
 	for _, entry := range lost {
@@ -347,7 +344,6 @@ End with the answer in few words, then the facts behind it, each with its addres
 	},
 }
 
-// testCommands are the ways to run tests that a tester may use.
 var testCommands = []string{
 	"go test", "go vet", "pytest", "python -m pytest", "python3 -m pytest", "coverage",
 	"npm test", "npm run test", "npx vitest", "npx jest", "pnpm test", "yarn test", "bun test", "deno test",

@@ -12,7 +12,6 @@ import (
 	"flame/core"
 )
 
-// drawings maps each format to the function that draws a graph in it.
 var drawings = map[string]func(*Graph) (string, error){
 	"tree":    drawTree,
 	"json":    drawJSON,
@@ -75,7 +74,6 @@ func drawTree(g *Graph) (string, error) {
 	return b.String(), nil
 }
 
-// line returns a node in one line.
 func (n Node) line() string {
 	parts := []string{n.title(), "[" + core.OneLine(n.ID, 0) + "]"}
 	if n.Status != "" {
@@ -110,7 +108,6 @@ func (n Node) title() string {
 
 func (n Node) status() string { return core.OneLine(n.Status, maxLabel) }
 
-// caption returns a node and its status, separated by apart.
 func (n Node) caption(apart string) string {
 	if n.Status == "" {
 		return n.title()

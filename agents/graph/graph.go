@@ -113,7 +113,6 @@ type forest struct {
 	order    []int // all places, each before those below it, one tree after the other
 }
 
-// none is the parent of a root.
 const none = -1
 
 // forestOf returns the forest of nodes with these parents. It leaves out one parent of each cycle.
@@ -153,7 +152,6 @@ func forestOf(parents []int) forest {
 	return f
 }
 
-// below returns how many nodes are below each node.
 func (f forest) below() []int {
 	counts := make([]int, len(f.order))
 	for _, place := range slices.Backward(f.order) {

@@ -92,7 +92,6 @@ func (s *sighting) at(t core.Millis) {
 	s.last = max(s.last, t)
 }
 
-// learn records a note.
 func (s *sighting) learn(n core.AgentInfo) {
 	known := &s.note
 	s.spawned = s.spawned || n.Spawn
@@ -123,7 +122,6 @@ func union(a, b []string) []string {
 	return slices.Compact(all)
 }
 
-// hear records a message of its own.
 func (s *sighting) hear(m core.Message) {
 	s.count++
 	s.at(m.Time)

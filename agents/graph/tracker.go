@@ -70,7 +70,6 @@ func (t *Tracker) Add(host string, m core.Message) {
 	}
 }
 
-// read adds a whole log.
 func (t *Tracker) read(ctx context.Context, log transcripts.Log) error {
 	for m, err := range log.Messages(ctx) {
 		switch {
@@ -86,7 +85,6 @@ func (t *Tracker) read(ctx context.Context, log transcripts.Log) error {
 	return nil
 }
 
-// speaker returns the sighting of a message's speaker.
 func (t *Tracker) speaker(m core.Message) *sighting {
 	if m.Agent == "" && m.SpawnCall == "" {
 		s := t.meet(m.Session, m.Session, "", "")
@@ -100,7 +98,6 @@ func (t *Tracker) speaker(m core.Message) *sighting {
 	return s
 }
 
-// call records a call that the speaker made, or its outcome.
 func (t *Tracker) call(session string, speaker *sighting, p core.Part) {
 	started, ok := t.names[callName(session, p.CallID)]
 	if !ok {
@@ -192,7 +189,6 @@ func (t *Tracker) flame(m core.Message, speaker *sighting, p core.Part) {
 	}
 }
 
-// flameTool looks up a tool in flameTools.
 func flameTool(tool string) (starts, ok bool) {
 	for name, starts := range flameTools {
 		if strings.HasSuffix(tool, string(name)) {
@@ -202,7 +198,6 @@ func flameTool(tool string) (starts, ok bool) {
 	return false, false
 }
 
-// wish returns what a call asks of flame's tool.
 func wish(input json.RawMessage, speaker string, at core.Millis) core.AgentInfo {
 	var in struct {
 		Type        string `json:"subagent_type"`
@@ -291,7 +286,6 @@ func commandIn(prompt string) string {
 	return element(prompt, "command-name")
 }
 
-// element returns the content of the first element of that name.
 func element(text, name string) string {
 	_, text, _ = strings.Cut(text, "<"+name+">")
 	text, _, found := strings.Cut(text, "</"+name+">")
@@ -327,7 +321,6 @@ func (t LogGraph) History() transfer.State {
 	return state
 }
 
-// frame returns the node as a finished frame.
 func (n LogNode) frame() core.Frame {
 	usage := n.Usage
 	usage.CostUSD += n.UntoldUSD
@@ -356,7 +349,6 @@ func (n LogNode) pastStatus() core.Status {
 	return core.Blocked
 }
 
-// frameOf returns the id of the frame for a host's session or agent.
 func frameOf(id string) string {
 	sum := sha256.Sum256([]byte(id))
 	return "frame-" + strings.ToLower(base32.StdEncoding.EncodeToString(sum[:5]))

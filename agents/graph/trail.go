@@ -163,7 +163,6 @@ func FollowLogs(ctx context.Context, formats transcripts.Formats, path string, i
 	return ctx.Err()
 }
 
-// A logState tells whether a log has changed.
 type logState struct {
 	file   os.FileInfo // nil if the log is gone
 	beside time.Time   // when the file beside, or SQLite's log, last changed
@@ -174,7 +173,6 @@ type logState struct {
 // writes its log first, waits for the disk, and then lets others see what it wrote.
 const settling = 2 * time.Second
 
-// statesOf returns the states of logs, by their paths.
 func statesOf(logs []transcripts.Log) map[string]logState {
 	states := map[string]logState{}
 	for _, log := range logs {
@@ -197,7 +195,6 @@ func (s logState) is(now logState) bool {
 		s.file.ModTime().Equal(now.file.ModTime()) && s.beside.Equal(now.beside)
 }
 
-// followInput shows the content of input as it arrives.
 func followInput(ctx context.Context, formats transcripts.Formats, input io.Reader, every time.Duration, show func(LogGraph) error) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()

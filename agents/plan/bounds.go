@@ -32,7 +32,6 @@ func DefaultBounds() TreeLimits {
 	}}
 }
 
-// refuse refuses an agent beyond the bounds of its tree or of its parent.
 func (b TreeLimits) refuse(run, parent record.Agent, t record.Tree) error {
 	switch {
 	case run.Depth > run.MaxDepth:

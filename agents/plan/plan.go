@@ -223,7 +223,6 @@ func (p Plan) decide(s situation) (record.Agent, error) {
 	return p.permit(run, s), nil
 }
 
-// permit returns the agent with its allowed tools.
 func (p Plan) permit(run record.Agent, s situation) record.Agent {
 	asks, def := s.asks, p.def
 	run.CrossHost = asks.host != run.Host

@@ -132,7 +132,6 @@ func (r Request) check() error {
 	return nil
 }
 
-// host returns the host for an agent of this definition.
 func (pl Planner) host(def definition.Definition, callers string) (hosts.Host, error) {
 	order := []string{def.Host, pl.Host, callers}
 	if def.Shipped() { // FLAME_AGENT_HOST takes precedence over a shipped definition

@@ -77,7 +77,6 @@ func (a RemoteAgent) cut() RemoteAgent {
 	return a
 }
 
-// valid reports whether a machine can have sent this.
 func (a RemoteAgent) valid() bool {
 	return ValidID(a.ID) && slices.Contains(core.AgentStates, a.State) && a.Turns >= 0 && a.Asked >= 0 && a.Ended >= 0 &&
 		(a.Frame == "" || merge.ValidID(a.Frame)) && (a.Worker == "" || merge.ValidMachine(a.Worker)) &&
@@ -218,7 +217,6 @@ func tellRemote(tx project.Tx, machine string, all []RemoteAgent, now core.Milli
 	return toldOf.Save(tx, machine, is)
 }
 
-// event writes an event of an agent of another machine.
 func (a RemoteAgent) event(tx project.Tx, kind string, now core.Millis, data map[string]any) error {
 	data["machine_id"], data["agent_type"], data["frame"] = a.Machine, a.Type, a.Frame
 	return Emit(tx, now, Agent{ID: a.ID, Frame: a.Frame, Host: a.Host}, kind, data)

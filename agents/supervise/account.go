@@ -59,7 +59,6 @@ func (a *account) note(m core.Message) {
 	}
 }
 
-// follow records a message of the session.
 func (a *account) follow(m core.Message) {
 	switch m.Role {
 	case core.RoleAssistant:
@@ -89,7 +88,6 @@ func (a *account) overhear(line []byte) {
 	}
 }
 
-// listen records words of the agent.
 func (a *account) listen(m core.Message) {
 	a.known, a.failed, a.settled = true, "", false
 	a.done = m.Final && m.Error == ""

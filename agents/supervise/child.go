@@ -15,7 +15,6 @@ import (
 	"flame/local/place"
 )
 
-// A child is one process of the host.
 type child struct {
 	cmd  *exec.Cmd
 	over chan struct{} // closed when it is
@@ -56,7 +55,6 @@ func appendTo(path string) (*os.File, error) {
 	return os.OpenFile(path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
 }
 
-// environment returns this process's own environment without some variables.
 func environment(unset ...string) []string {
 	return slices.DeleteFunc(os.Environ(), func(variable string) bool {
 		name, _, _ := strings.Cut(variable, "=")
@@ -75,7 +73,6 @@ func (c *child) exit() int {
 // maxStderr is how much of the end of stderr an outcome carries, in bytes.
 const maxStderr = 4_000
 
-// lastErrors returns the end of what the host wrote to stderr.
 func lastErrors(dir string) string {
 	path := filepath.Join(dir, ErrorsFile)
 	info, err := os.Stat(path)
@@ -99,7 +96,6 @@ func (s *Supervisor) complaints() string {
 	return string(begin)
 }
 
-// printed returns how many bytes the host has written.
 func (s *Supervisor) printed() (total int64) {
 	for _, name := range []string{OutputFile, ErrorsFile} {
 		if info, err := os.Stat(filepath.Join(s.Job.Dir, name)); err == nil {

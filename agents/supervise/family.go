@@ -61,7 +61,6 @@ func (f family) end(grace time.Duration) {
 	}
 }
 
-// living returns the family's running processes.
 func (f family) living() []entry {
 	all := processes()
 	marks := marksOf(all)

@@ -290,7 +290,6 @@ func readFile(path string, most int64) ([]byte, error) {
 	return raw, err
 }
 
-// save writes a document atomically.
 func save(path string, v any) error {
 	raw, err := json.Marshal(v)
 	if err != nil {

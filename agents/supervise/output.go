@@ -73,7 +73,6 @@ func (t *tail) lines(give func(line []byte)) (more bool, err error) {
 	}
 }
 
-// last yields the line that has no end.
 func (t *tail) last(give func(line []byte)) {
 	if !t.skips && len(bytes.TrimSpace(t.rest)) > 0 {
 		give(t.rest)
@@ -100,7 +99,6 @@ func object(line []byte) bool {
 	return len(line) > 0 && line[0] == '{'
 }
 
-// keep appends to the incomplete line.
 func (t *tail) keep(part []byte) {
 	switch {
 	case t.skips:

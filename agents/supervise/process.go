@@ -39,7 +39,6 @@ func (p Process) Alive() bool {
 	return p.runs()
 }
 
-// runs reports whether the process still runs.
 func (p Process) runs() bool {
 	now, ok := process(p.PID)
 	return ok && !now.zombie && now.Process == p

@@ -28,7 +28,6 @@ const (
 	maxEnviron = 2 << 20 // the limit of execve(2) with the usual stack of 8 MB
 )
 
-// open opens a file of a process in /proc.
 func open(pid int, name string) (*os.File, error) {
 	return os.Open(filepath.Join("/proc", strconv.Itoa(pid), name))
 }
@@ -48,7 +47,6 @@ func read(pid int, name string, most int64) []byte {
 	return content
 }
 
-// processes lists those of the system.
 func processes() (all []entry) {
 	folder, err := os.Open("/proc")
 	if err != nil {

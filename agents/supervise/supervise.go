@@ -41,7 +41,6 @@ type Supervisor struct {
 	tail    *tail
 }
 
-// A stop is why a process of the host has ended.
 type stop struct {
 	state     core.AgentState
 	reason    string
@@ -140,14 +139,12 @@ func (s *Supervisor) pause(ctx context.Context, after stop) stop {
 	}
 }
 
-// left returns how much of its time the agent has left.
 func (s *Supervisor) left(l Limits) time.Duration {
 	return max(l.Wall-time.Since(s.began), time.Until(s.until))
 }
 
 func (s *Supervisor) canResume() bool { return s.account.Session != "" && len(s.Job.Resume) > 0 }
 
-// resume returns the command that resumes the agent's session.
 func (s *Supervisor) resume() []string {
 	return lo.Map(s.Job.Resume, func(word string, _ int) string {
 		if option, found := strings.CutSuffix(word, Session); found {
@@ -218,7 +215,6 @@ func (s *Supervisor) unstarted(err error) stop {
 	return end
 }
 
-// killAll ends everything the agent has started.
 func (s *Supervisor) killAll() { s.family().end(s.Pace.Grace) }
 
 // family returns what works for the agent. The keeper, this process's parent,
@@ -290,7 +286,6 @@ func (s *Supervisor) told() stop {
 	return stop{state: core.AgentCancelled, reason: "stopped by a signal"}
 }
 
-// outcome returns the agent's outcome.
 func (s *Supervisor) outcome(end stop) Outcome {
 	o := Outcome{
 		State: end.state, Reason: end.reason, Text: core.Cut(s.account.Text, maxWritten), Partial: end.state != core.AgentCompleted,

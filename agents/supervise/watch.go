@@ -8,7 +8,6 @@ import (
 	"flame/core"
 )
 
-// A watch observes one process of the host.
 type watch struct {
 	s      *Supervisor
 	limits Limits
@@ -67,7 +66,6 @@ func (w *watch) read() bool {
 	return more
 }
 
-// take processes a line.
 func (w *watch) take(line []byte) {
 	w.heard = time.Now()
 	w.s.account.LastLine = core.MillisOf(w.heard)
