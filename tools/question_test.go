@@ -26,8 +26,6 @@ import (
 // unlaunched is a host's program that agents are only planned for.
 type unlaunched struct{ hosts.Client }
 
-func (unlaunched) NewSession() string { return "" }
-
 func TestAPersonIsAskedForAWiderMode(t *testing.T) {
 	dir := t.TempDir()
 	p := &project.Project{

@@ -101,14 +101,10 @@ func (r Request) conversation() string {
 func (m Message) isUser() bool { return m.Role == "user" && m.Text != "" }
 
 func (r Request) part(where Where) string {
-	switch where {
-	case FirstUser:
+	if where == FirstUser {
 		return r.FirstUser()
-	case System:
-		return r.System
-	default:
-		return r.LastUser()
 	}
+	return r.LastUser()
 }
 
 var (

@@ -82,5 +82,4 @@ type Where int
 const (
 	LastUser Where = iota // text of the newest user message
 	FirstUser
-	System
 )
