@@ -68,7 +68,7 @@ func (all layers) refusal() error {
 		return core.Invalidf("%s is set in %s: requests go there, and not through flame's gateway", socketVariable, where).WithHint(plainly)
 	}
 	for _, l := range all {
-		if l.rank == ofAdministrator && l.env[baseVariable] != "" {
+		if base, _ := l.env(baseVariable); l.rank == ofAdministrator && base != "" {
 			return core.Invalidf("%s sets %s, which no other setting can change: requests would not go through flame's gateway", l.where, baseVariable).
 				WithHint(plainly)
 		}
@@ -100,7 +100,7 @@ func (all layers) forClient(base, mark string) map[string]string {
 // unfollowed reports a base URL that the project sets and flame ignores.
 func (all layers) unfollowed() (notes []string) {
 	for _, l := range all {
-		if l.rank == ofProject && l.env[baseVariable] != "" {
+		if base, _ := l.env(baseVariable); l.rank == ofProject && base != "" {
 			notes = append(notes, fmt.Sprintf("%s sets %s, which flame ignores: a project could send your requests and your key anywhere", l.where, baseVariable))
 		}
 	}

@@ -1,12 +1,13 @@
 package claudecode
 
 import (
-	"bufio"
+	"bytes"
 	"cmp"
 	"encoding/json"
-	"io"
 	"path/filepath"
 	"strings"
+
+	"github.com/tidwall/gjson"
 
 	"flame/core"
 	"flame/hosts/hooks"
@@ -19,9 +20,6 @@ import (
 func (x *exchange) childAsked() error {
 	var call agentCall
 	if err := json.Unmarshal(x.Input, &call); err != nil {
-		return err
-	}
-	if err := x.bind(); err != nil {
 		return err
 	}
 	prompt, err := hooks.ChildAsked(x.Exchange, children.SpawnCall{ID: x.Call, Description: call.Description, AgentType: call.AgentType, Prompt: call.Prompt})
@@ -146,18 +144,8 @@ func (x *exchange) messages(log string) (count int, err error) {
 	if !child.Tracked || child.HasFrame() || err != nil {
 		return 0, err
 	}
-	file, err := safefile.Follow("").Open(log)
-	if err != nil {
-		return 0, nil // without a log it was a short run
-	}
-	defer file.Close()
-	lines := bufio.NewScanner(io.LimitReader(file, maxLog))
-	lines.Buffer(nil, maxLog)
-	for lines.Scan() {
-		var line struct {
-			Type string `json:"type"`
-		}
-		if json.Unmarshal(lines.Bytes(), &line) == nil && (line.Type == "user" || line.Type == "assistant") {
+	for line := range bytes.Lines(hooks.Head(log, maxLog)) { // without a log it was a short run
+		if kind := gjson.GetBytes(line, "type").Str; gjson.ValidBytes(line) && (kind == "user" || kind == "assistant") {
 			count++
 		}
 	}

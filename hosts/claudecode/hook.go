@@ -72,7 +72,7 @@ var rows = []row{
 		Doc:    "Adds the calling session or subagent to calls of " + hooks.SpawnTool + ", and records its permission mode. Does not allow the call.",
 	},
 	{
-		Event: "PreToolUse", Tools: agentTools, Handle: (*exchange).childAsked,
+		Event: "PreToolUse", Tools: agentTools, Handle: bound((*exchange).childAsked),
 		Doc: "Creates the subagent's frame and adds its context to the subagent's prompt.",
 	},
 	{
@@ -80,7 +80,7 @@ var rows = []row{
 		Doc: "Records the subagent's id, or completes its frame.",
 	},
 	{
-		Event: "PostToolUse", Tools: fileTools, Handle: (*exchange).fileWritten,
+		Event: "PostToolUse", Tools: fileTools, Handle: bound((*exchange).fileWritten),
 		Doc: "Records the file as an artifact of the frame.",
 	},
 	{
@@ -88,11 +88,11 @@ var rows = []row{
 		Doc: "Blocks the frame of a subagent that was stopped.",
 	},
 	{
-		Event: "PostToolUse", Tools: listTools, Handle: listCalled,
+		Event: "PostToolUse", Tools: listTools, Handle: bound(listCalled),
 		Doc: "Shows the items of the to-do list as frames.",
 	},
 	{
-		Event: "PostToolUse", Tools: planTool, Handle: planApproved,
+		Event: "PostToolUse", Tools: planTool, Handle: bound(planApproved),
 		Doc: "Keeps the plan that the user approved with the frame.",
 	},
 	{
@@ -101,7 +101,7 @@ var rows = []row{
 		ProcessReason: "only this event reports the failure",
 	},
 	{
-		Event: "PostToolUseFailure", Handle: (*exchange).toolFailed,
+		Event: "PostToolUseFailure", Handle: bound(func(x *exchange) error { return stack.NoteFailure(x.Ctx, x.Project, x.Caller()) }),
 		Doc: "Counts failures, for suggestions.",
 	},
 	{
@@ -168,6 +168,16 @@ type exchange struct {
 	event
 }
 
+// bound returns a handler of a call that a subagent may have made: it has its session by then.
+func bound(handle func(*exchange) error) func(*exchange) error {
+	return func(x *exchange) error {
+		if err := x.bind(); err != nil {
+			return err
+		}
+		return handle(x)
+	}
+}
+
 func (x *exchange) prompted() error {
 	return x.HandlePrompt(turns.Prompt{
 		ID: x.PromptID, Text: x.Prompt, FromUser: !x.isNotification(), MaxChars: maxInjected, Standing: x.Permissions(),
@@ -213,9 +223,6 @@ func (x *exchange) fileWritten() error {
 	if err := json.Unmarshal(x.Input, &call); err != nil || call.File+call.Notebook == "" {
 		return err
 	}
-	if err := x.bind(); err != nil {
-		return err
-	}
 	return stack.NoteFiles(x.Ctx, x.Project, x.Caller(), []string{call.File + call.Notebook})
 }
 
@@ -225,17 +232,7 @@ func planApproved(x *exchange) error {
 	if json.Unmarshal(x.Response, &out) != nil {
 		return nil
 	}
-	if err := x.bind(); err != nil {
-		return err
-	}
 	return hooks.PlanApproved(x.Exchange, out.File, out.Plan)
-}
-
-func (x *exchange) toolFailed() error {
-	if err := x.bind(); err != nil {
-		return err
-	}
-	return stack.NoteFailure(x.Ctx, x.Project, x.Caller())
 }
 
 // compacting answers in plain text, which Claude Code adds to its own
@@ -272,9 +269,6 @@ const maxWords = 64 << 10
 
 // listCalled handles a call of a list tool. A subagent works on the list of its session.
 func listCalled(x *exchange) error {
-	if err := x.bind(); err != nil {
-		return err
-	}
 	said := func() string { return lastWords(x) }
 	if x.Tool == todoTool {
 		return hooks.ListWritten(x.Exchange, said)

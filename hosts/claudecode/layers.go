@@ -3,7 +3,6 @@ package claudecode
 import (
 	"bytes"
 	"encoding/json"
-	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -25,7 +24,7 @@ const (
 type layer struct {
 	where string // for people
 	rank  rank
-	env   map[string]string
+	env   func(name string) (value string, set bool)
 }
 
 // layers are those places; each one wins over those before it.
@@ -34,10 +33,14 @@ type layers []layer
 // environment is what the process's own variables are called.
 const environment = "the environment"
 
+func lookup(env map[string]string) func(name string) (string, bool) {
+	return func(name string) (string, bool) { value, set := env[name]; return value, set }
+}
+
 // value returns what a variable is set to, and where; both are empty if nothing sets it.
 func (all layers) value(name string) (value, where string) {
 	for _, l := range slices.Backward(all) {
-		if value, set := l.env[name]; set {
+		if value, set := l.env(name); set {
 			return value, l.where
 		}
 	}
@@ -59,10 +62,10 @@ func (all layers) trusted() layers {
 // nothing, for the client neither.
 func layersOf(m hosts.Machine, managed string, given flagSettings) layers {
 	own := ownFolder(m)
-	all := layers{{where: environment, env: ofProcess(m)}}
+	all := layers{{where: environment, env: func(name string) (string, bool) { return m.Getenv(name), m.Getenv(name) != "" }}}
 	read := func(scope hosts.Scope, m hosts.Machine, file string, rank rank) {
 		if content, err := m.Files(scope).Read(file); err == nil {
-			all = append(all, layer{where: file, rank: rank, env: envOf(content)})
+			all = append(all, layer{where: file, rank: rank, env: lookup(envOf(content))})
 		}
 	}
 	read(hosts.ScopeUser, m, Client{Machine: m}.userFile(), ofUser)
@@ -74,27 +77,11 @@ func layersOf(m hosts.Machine, managed string, given flagSettings) layers {
 			}
 		}
 	}
-	all = append(all, layer{where: "--settings", env: given.variables()})
+	all = append(all, layer{where: "--settings", env: lookup(given.variables())})
 	for _, file := range administrators(managed, own) {
 		read(hosts.ScopeUser, m, file, ofAdministrator)
 	}
 	return all
-}
-
-// ofProcess returns the variables of this process that matter here.
-func ofProcess(m hosts.Machine) map[string]string {
-	env := map[string]string{}
-	for _, name := range slices.AppendSeq([]string{baseVariable, socketVariable}, maps.Keys(hosts.NetworkOf(m.Getenv))) {
-		if value := m.Getenv(name); value != "" {
-			env[name] = value
-		}
-	}
-	for _, other := range elsewhere {
-		if value := m.Getenv(other.variable); value != "" {
-			env[other.variable] = value
-		}
-	}
-	return env
 }
 
 // setsVariable returns the project's file that sets a variable for the client's processes,

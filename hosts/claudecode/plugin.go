@@ -1,6 +1,7 @@
 package claudecode
 
 import (
+	"bytes"
 	"embed"
 	"encoding/json"
 	"fmt"
@@ -45,8 +46,8 @@ func pluginFiles(binary string, calling bool) (files map[string][]byte, err erro
 		if err == nil && calling {
 			content = asCalling(name, content)
 		}
-		if err == nil && path.Ext(name) == ".json" {
-			content, err = withBinary(content, binary)
+		if path.Ext(name) == ".json" { // one rule for servers and hooks
+			content = bytes.ReplaceAll(content, asJSON(starter), asJSON(binary))
 		}
 		files[name] = content
 		return err
@@ -111,6 +112,9 @@ func marketplace(name, description, folder string) []byte {
 	})
 }
 
+// asJSON returns a text as JSON.
+func asJSON(text string) []byte { return bytes.TrimSpace(hooks.Document(text)) }
+
 // stampVersion adds the digest to the version in plugin.json and returns the
 // full version.
 func stampVersion(files map[string][]byte) (string, error) {
@@ -124,33 +128,6 @@ func stampVersion(files map[string][]byte) (string, error) {
 	fields[pluginVersion] = version
 	files[manifest] = hooks.Document(fields)
 	return version, nil
-}
-
-// withBinary replaces the script by binary wherever a JSON document names it as a
-// command: one rule for servers and hooks.
-func withBinary(document []byte, binary string) ([]byte, error) {
-	var root any
-	if err := json.Unmarshal(document, &root); err != nil {
-		return nil, err
-	}
-	replaceCommand(root, binary)
-	return hooks.Document(root), nil
-}
-
-func replaceCommand(node any, binary string) {
-	switch node := node.(type) {
-	case []any:
-		for _, element := range node {
-			replaceCommand(element, binary)
-		}
-	case map[string]any:
-		if node["command"] == starter {
-			node["command"] = binary
-		}
-		for _, member := range node {
-			replaceCommand(member, binary)
-		}
-	}
 }
 
 // commandFile returns a slash command as Claude Code reads it: Markdown after a

@@ -3,6 +3,7 @@ package gateway
 import (
 	"context"
 	"errors"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -162,8 +163,9 @@ type measurementWriter struct {
 	ended chan struct{}
 	stop  context.CancelFunc
 
-	mu    sync.Mutex
-	queue []measurement
+	mu      sync.Mutex
+	waiting map[project.Caller][]measurement
+	size    int // of all that wait
 }
 
 const (
@@ -177,7 +179,7 @@ const (
 
 func newTeller(g *Gateway) *measurementWriter {
 	ctx, stop := context.WithCancel(context.Background())
-	t := &measurementWriter{g: g, ready: make(chan struct{}, 1), ended: make(chan struct{}), stop: stop}
+	t := &measurementWriter{g: g, ready: make(chan struct{}, 1), ended: make(chan struct{}), stop: stop, waiting: map[project.Caller][]measurement{}}
 	go t.run(ctx)
 	return t
 }
@@ -194,8 +196,9 @@ func (t *measurementWriter) count(m usage.MeteredRequest) {
 func (t *measurementWriter) tell(one measurement) {
 	t.count(one.metered)
 	t.mu.Lock()
-	if len(t.queue) < maxQueue {
-		t.queue = append(t.queue, one)
+	if t.size < maxQueue {
+		t.waiting[one.by] = append(t.waiting[one.by], one)
+		t.size++
 	} else {
 		t.g.Log.Error("the usage of a request is lost: the store was unavailable for too long")
 	}
@@ -237,11 +240,11 @@ func (t *measurementWriter) run(ctx context.Context) {
 // store stores the waiting usage, and reports whether the store was available. Usage of unknown
 // sessions waits for the next call, but not for long: flame may not be set up in the host.
 func (t *measurementWriter) store(ctx context.Context, how func(context.Context, *project.Project, project.Caller, turns.Report) error) bool {
-	for _, batch := range t.batches() {
+	for by, batch := range t.batches() {
 		soon, cancel := context.WithTimeout(ctx, tellIn)
-		err := how(soon, t.g.Project, batch[0].by, reportOf(batch))
+		err := how(soon, t.g.Project, by, reportOf(batch))
 		if errors.Is(err, core.ErrNotFound) && t.waited(batch[0]) {
-			err = turns.AnsweredLate(soon, t.g.Project, batch[0].by, reportOf(batch))
+			err = turns.AnsweredLate(soon, t.g.Project, by, reportOf(batch))
 		}
 		cancel()
 		switch {
@@ -250,7 +253,7 @@ func (t *measurementWriter) store(ctx context.Context, how func(context.Context,
 			t.g.Log.Warn("the usage of requests is not stored yet", "error", err)
 			return false
 		default:
-			t.done(batch)
+			t.done(by, len(batch))
 		}
 	}
 	return true
@@ -261,34 +264,21 @@ func (t *measurementWriter) waited(one measurement) bool {
 	return t.g.Project.Now()-one.metered.Asked-one.metered.Took >= core.Millis(toldIn.Milliseconds())
 }
 
-// batches returns the waiting tellings, grouped by caller.
-func (t *measurementWriter) batches() (batches [][]measurement) {
+// batches returns the waiting tellings, by caller.
+func (t *measurementWriter) batches() map[project.Caller][]measurement {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	at := map[project.Caller]int{}
-	for _, one := range t.queue {
-		i, known := at[one.by]
-		if !known {
-			i, batches = len(batches), append(batches, nil)
-			at[one.by] = i
-		}
-		batches[i] = append(batches[i], one)
-	}
-	return batches
+	return maps.Clone(t.waiting)
 }
 
-// done takes the oldest tellings of a caller, which are stored, out of the queue.
-func (t *measurementWriter) done(batch []measurement) {
+// done takes the oldest tellings of a caller, which are stored, out of those that wait.
+func (t *measurementWriter) done(by project.Caller, stored int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	left, by := len(batch), batch[0].by
-	t.queue = slices.DeleteFunc(t.queue, func(one measurement) bool {
-		if one.by != by || left == 0 {
-			return false
-		}
-		left--
-		return true
-	})
+	t.size -= stored
+	if t.waiting[by] = slices.Clone(t.waiting[by][stored:]); len(t.waiting[by]) == 0 {
+		delete(t.waiting, by)
+	}
 }
 
 func reportOf(batch []measurement) (r turns.Report) {

@@ -49,10 +49,10 @@ var rows = []row{
 		Event: "BeforeTool", Tools: spawnTools, Handle: (*exchange).flameCalled, StampsCaller: true,
 		Doc: "The same for calls of flame's " + hooks.SpawnTool + ". Whether the call is allowed is up to Gemini CLI.",
 	},
-	{Event: "AfterTool", Tools: invokeTool, Handle: (*exchange).childEnded, Doc: "Completes the subagent's frame, with its last message as the summary."},
-	{Event: "AfterTool", Tools: editTools, Handle: (*exchange).fileWritten, Doc: "Records the file as an artifact of the frame."},
-	{Event: "AfterTool", Tools: listTools, Handle: (*exchange).listCalled, Doc: "Shows the items of the to-do list, or of the tracker, as frames."},
-	{Event: "AfterTool", Tools: planTool, Handle: (*exchange).planApproved, Doc: "Keeps the plan that the user approved with the frame."},
+	{Event: "AfterTool", Tools: invokeTool, Handle: used((*exchange).childEnded), Doc: "Completes the subagent's frame, with its last message as the summary."},
+	{Event: "AfterTool", Tools: editTools, Handle: used((*exchange).fileWritten), Doc: "Records the file as an artifact of the frame."},
+	{Event: "AfterTool", Tools: listTools, Handle: used((*exchange).listCalled), Doc: "Shows the items of the to-do list, or of the tracker, as frames."},
+	{Event: "AfterTool", Tools: planTool, Handle: used((*exchange).planApproved), Doc: "Keeps the plan that the user approved with the frame."},
 	{
 		Event: "AfterTool", Handle: (*exchange).toolUsed,
 		Doc: "After a compaction within a turn, stores its summary in the frame and restores the context.",
@@ -119,6 +119,16 @@ func (x *exchange) compacted() (news bool, err error) {
 	return true, x.HandlePostCompact(summary)
 }
 
+// used returns a handler of the end of a call: the call may stand behind a compaction within the turn.
+func used(handle func(*exchange) error) func(*exchange) error {
+	return func(x *exchange) error {
+		if err := handle(x); err != nil {
+			return err
+		}
+		return x.toolUsed()
+	}
+}
+
 // toolUsed handles the end of a call.
 func (x *exchange) toolUsed() error {
 	x.Agent = ""
@@ -168,11 +178,9 @@ func (x *exchange) childAsked() error {
 func (x *exchange) childEnded() error {
 	if call := marked(x.invoked().Prompt); call != "" {
 		end, last := x.answered()
-		if err := x.endChild(call, end, last); err != nil {
-			return err
-		}
+		return x.endChild(call, end, last)
 	}
-	return x.toolUsed()
+	return nil
 }
 
 // endChild ends the frame of the subagent that a call started. The files that it wrote are in its
@@ -214,10 +222,7 @@ func (x *exchange) fileWritten() error {
 	if err == nil && !unsure && file != "" { // of subagents that work at once, the logs tell when they end
 		err = stack.NoteFiles(x.Ctx, x.Project, x.Caller(), []string{file})
 	}
-	if err != nil {
-		return err
-	}
-	return x.toolUsed()
+	return err
 }
 
 func (x *exchange) turnEnded() error {

@@ -25,10 +25,7 @@ func (x *exchange) listCalled() error {
 			err = x.trackerCalled()
 		}
 	}
-	if err != nil {
-		return err
-	}
-	return x.toolUsed()
+	return err
 }
 
 // trackerCalled handles a call that creates an item of the tracker, or changes one.
@@ -66,12 +63,10 @@ func (x *exchange) planApproved() error {
 	if json.Unmarshal(x.Input, &in) == nil && json.Unmarshal(x.Response, &r) == nil && r.Error == nil && json.Unmarshal(r.Text, &text) == nil {
 		found := approved().FindStringSubmatch(text)
 		if found != nil && filepath.Base(found[1]) == in.File && strings.Contains(filepath.ToSlash(found[1]), "/"+x.Session+"/plans/") {
-			if err := hooks.PlanApproved(x.Exchange, found[1], string(hooks.Head(found[1], stack.MaxPlan))); err != nil {
-				return err
-			}
+			return hooks.PlanApproved(x.Exchange, found[1], string(hooks.Head(found[1], stack.MaxPlan)))
 		}
 	}
-	return x.toolUsed()
+	return nil
 }
 
 // lastWords returns the session's last words in its turn, as far as its log has them.
