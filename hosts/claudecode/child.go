@@ -145,7 +145,7 @@ func (x *exchange) messages(log string) (count int, err error) {
 		return 0, err
 	}
 	for line := range bytes.Lines(hooks.Head(log, maxLog)) { // without a log it was a short run
-		if kind := gjson.GetBytes(line, "type").Str; gjson.ValidBytes(line) && (kind == "user" || kind == "assistant") {
+		if kind := gjson.GetBytes(line, "type").Str; json.Valid(line) && (kind == "user" || kind == "assistant") {
 			count++
 		}
 	}

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/tidwall/gjson"
+
 	"flame/core"
 	"flame/core/op"
 	"flame/hosts"
@@ -139,22 +141,13 @@ func report(result string) string {
 }
 
 // shown reads what the client tells the command of its status line.
-func shown(document []byte) (hosts.LinePlace, bool) {
-	var told struct {
-		Session   string `json:"session_id"`
-		Cwd       string `json:"cwd"`
-		Workspace struct {
-			Project string `json:"project_dir"`
-		} `json:"workspace"`
-	}
-	if json.Unmarshal(document, &told) != nil || told.Session == "" {
-		return hosts.LinePlace{}, false
-	}
-	s := hosts.LinePlace{Session: told.Session}
-	for _, dir := range []string{told.Workspace.Project, told.Cwd} {
+func shown(document []byte) (s hosts.LinePlace, ok bool) {
+	told := gjson.ParseBytes(document)
+	s.Session = told.Get("session_id").Str
+	for _, dir := range []string{told.Get("workspace.project_dir").Str, told.Get("cwd").Str} {
 		if s.Folder == "" && filepath.IsAbs(dir) {
 			s.Folder = dir
 		}
 	}
-	return s, true
+	return s, json.Valid(document) && s.Session != ""
 }

@@ -7,24 +7,21 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/tidwall/gjson"
+
 	"flame/local/safefile"
 )
 
 // Tail returns the end of a file of the user's own, at most size bytes of it; nil if flame cannot
 // read it.
-func Tail(path string, size int64) []byte { return partOf(path, size, true) }
+func Tail(path string, size int64) (part []byte) {
+	read(path, func(file *os.File, length int64) { part = section(file, max(0, length-size), size) })
+	return part
+}
 
 // Head returns the beginning of a file, as Tail returns its end.
-func Head(path string, size int64) []byte { return partOf(path, size, false) }
-
-func partOf(path string, size int64, end bool) (part []byte) {
-	read(path, func(file *os.File, length int64) {
-		from := int64(0)
-		if end {
-			from = max(0, length-size)
-		}
-		part = section(file, from, size)
-	})
+func Head(path string, size int64) (part []byte) {
+	read(path, func(file *os.File, _ int64) { part = section(file, 0, size) })
 	return part
 }
 
@@ -83,11 +80,8 @@ func PluginVersion(variable, manifest string) string {
 		return ""
 	}
 	content, err := safefile.ReadFile(filepath.Join(dir, filepath.FromSlash(manifest)), 1<<20)
-	var plugin struct {
-		Version string `json:"version"`
-	}
-	if err != nil || json.Unmarshal(content, &plugin) != nil {
+	if err != nil || !json.Valid(content) {
 		return ""
 	}
-	return plugin.Version
+	return gjson.GetBytes(content, "version").Str
 }
