@@ -254,10 +254,38 @@ type Dialog struct {
 // AnswersOf returns the dialog of a result that holds nothing but answers, as JSON; it has no words if
 // the result does not.
 func AnswersOf(result string) (d Dialog) {
-	if gjson.Valid(result) && gjson.Get(result, "answers").IsObject() {
+	if ValidJSON(result) && gjson.Get(result, "answers").IsObject() {
 		d.Answer = result
 	}
 	return d
+}
+
+// maxDepth bounds how deep lists and objects may be nested.
+const maxDepth = 1000
+
+// ValidJSON reports whether a text is JSON that is not nested so deep that reading it could
+// exhaust the stack.
+func ValidJSON[T string | []byte](text T) bool {
+	depth, quoted := 0, false
+	for i := 0; i < len(text); i++ {
+		switch c := text[i]; {
+		case quoted && c == '\\':
+			i++
+		case c == '"':
+			quoted = !quoted
+		case quoted:
+		case c == '[' || c == '{':
+			if depth++; depth > maxDepth {
+				return false
+			}
+		case c == ']' || c == '}':
+			depth--
+		}
+	}
+	if raw, ok := any(text).([]byte); ok {
+		return gjson.ValidBytes(raw)
+	}
+	return gjson.Valid(string(text))
 }
 
 // maxRefused is how much of the input of a refused call is named, in characters.

@@ -1,6 +1,7 @@
 package hosts_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -56,6 +57,11 @@ func TestToolSetsNarrow(t *testing.T) {
 			assert.Equal(t, tt.asString, tt.set.String())
 		})
 	}
+}
+
+func TestDeepAnswersHaveNoWords(t *testing.T) {
+	t.Parallel()
+	assert.Zero(t, hosts.AnswersOf(strings.Repeat("[", 60<<20)), "that deep, to read it could end the program")
 }
 
 func TestModesAreKnownByTheClientsNames(t *testing.T) {

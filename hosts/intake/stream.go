@@ -142,7 +142,7 @@ func readLine(r *bufio.Reader) (line []byte, err error) {
 // whole conversation, which is left to those that the event is for: encoding/json would
 // look at each of its characters three times here.
 func readTold(line []byte) (t told, readable bool) {
-	if !gjson.ValidBytes(line) || !gjson.ParseBytes(line).IsObject() {
+	if !hosts.ValidJSON(line) || !gjson.ParseBytes(line).IsObject() {
 		return t, false
 	}
 	found := gjson.GetManyBytes(line, "n", "at", "source", "session", "event")

@@ -1,6 +1,7 @@
 package intake
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -26,4 +27,10 @@ func TestLinesOfAStream(t *testing.T) {
 			assert.Equal(t, *want, got, line)
 		}
 	}
+}
+
+func TestADeepLineIsNotRead(t *testing.T) {
+	t.Parallel()
+	_, readable := readTold([]byte(strings.Repeat("[", MaxEvent))) // that deep, to read it could end the program
+	assert.False(t, readable)
 }

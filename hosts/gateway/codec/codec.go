@@ -131,7 +131,7 @@ func (r *Request) Cleared(headers http.Header, w *hosts.GatewaySpec) []byte {
 
 // members returns the members of a JSON object; ok is false if the text is not an object or repeats a member.
 func members(text string) (all map[string]gjson.Result, ok bool) {
-	if !isValid(text) {
+	if !hosts.ValidJSON(text) {
 		return nil, false
 	}
 	top, all := gjson.Parse(text), map[string]gjson.Result{}
@@ -142,31 +142,6 @@ func members(text string) (all map[string]gjson.Result, ok bool) {
 		return true
 	})
 	return all, ok
-}
-
-// maxDepth bounds how deep lists and objects may be nested.
-const maxDepth = 1000
-
-// isValid reports whether a text is JSON that is not nested so deep that reading it could
-// exhaust the stack.
-func isValid(text string) bool {
-	depth, quoted := 0, false
-	for i := 0; i < len(text); i++ {
-		switch c := text[i]; {
-		case quoted && c == '\\':
-			i++
-		case c == '"':
-			quoted = !quoted
-		case quoted:
-		case c == '[' || c == '{':
-			if depth++; depth > maxDepth {
-				return false
-			}
-		case c == ']' || c == '}':
-			depth--
-		}
-	}
-	return gjson.Valid(text)
 }
 
 // quoted returns a text as JSON.

@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"github.com/tidwall/gjson"
+
+	"flame/hosts"
 )
 
 // An Answer has the parts of a model's answer that a gateway needs.
@@ -81,14 +83,14 @@ func (r *Reader) keep(p []byte) {
 // line reads a line of a stream of events.
 func (r *Reader) line(line []byte) {
 	data, ok := strings.CutPrefix(strings.TrimRight(string(line), "\r"), "data:")
-	if ok && isValid(data) {
+	if ok && hosts.ValidJSON(data) {
 		r.api.event(r, gjson.Parse(data))
 	}
 }
 
 // Close reads the rest of the answer after its last part.
 func (r *Reader) Close() {
-	if text := string(r.rest); !r.streamed && !r.full && isValid(text) {
+	if text := string(r.rest); !r.streamed && !r.full && hosts.ValidJSON(text) {
 		r.api.whole(r, gjson.Parse(text))
 	}
 	r.rest = nil

@@ -8,6 +8,7 @@ import (
 	"github.com/tidwall/gjson"
 
 	"flame/core"
+	"flame/hosts"
 )
 
 // Responses returns OpenAI's Responses API. Its requests list items: a message in the form of folding is all
@@ -148,7 +149,7 @@ const apart = "__"
 
 // argument returns the input of a call, which is JSON or any text.
 func argument(text string) gjson.Result {
-	if isValid(text) {
+	if hosts.ValidJSON(text) {
 		return gjson.Parse(text)
 	}
 	return gjson.Result{Type: gjson.String, Raw: text, Str: text}
