@@ -19,7 +19,7 @@ import (
 )
 
 func TestAHookThatCannotReadItsEventLogsWhy(t *testing.T) {
-	tests := map[string]struct {
+	for name, tt := range map[string]struct {
 		stdin func() (in io.Reader, done func() error)
 		line  string
 		want  string
@@ -33,8 +33,7 @@ func TestAHookThatCannotReadItsEventLogsWhy(t *testing.T) {
 		"the event breaks off": {
 			func() (io.Reader, func() error) { return iotest.ErrReader(errors.New("broken")), nil }, "hook claude-code", "broken",
 		},
-	}
-	for name, tt := range tests {
+	} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
 			synctest.Test(t, func(t *testing.T) {

@@ -13,7 +13,7 @@ import (
 
 func TestAGlanceIsALineWithWhatWaitsFirst(t *testing.T) {
 	spent := agents.Cost{USD: 1.255, Whole: true}
-	tests := map[string]struct {
+	for name, tt := range map[string]struct {
 		goal string
 		g    agents.StatusSummary
 		want string
@@ -29,8 +29,7 @@ func TestAGlanceIsALineWithWhatWaitsFirst(t *testing.T) {
 		"too much of all": {goal: strings.Repeat("x", 200),
 			g:    agents.StatusSummary{Waits: agents.Attention{Conflicts: 999, Limits: 999, Failed: 999}, Agents: 999, Cost: agents.Cost{USD: 99999}},
 			want: "! 999 conflicts, 999 limits reached, 999 agents failed · → xxxxxxxxxxxxxxx… · 9…"},
-	}
-	for name, tt := range tests {
+	} {
 		t.Run(name, func(t *testing.T) {
 			tt.g.Frame = core.Frame{Goal: tt.goal, Status: core.InProgress}
 			assert.Equal(t, tt.want, render.Glance(tt.g))

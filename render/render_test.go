@@ -49,7 +49,7 @@ func TestTheLineOfAnAgentShowsItsPresentState(t *testing.T) {
 	stopping.CancelledBy = "s"
 	ended.State, ended.EndedAt, ended.CancelledBy = core.AgentCancelled, 112*second, "s"
 	quiet.Progress.LastLine, quiet.Progress.LastTool = 0, ""
-	tests := map[string]struct {
+	for name, tt := range map[string]struct {
 		run  record.Agent
 		now  core.Millis
 		want string
@@ -62,8 +62,7 @@ func TestTheLineOfAnAgentShowsItsPresentState(t *testing.T) {
 		"told to stop, it is stopping":       {stopping, 111 * second, `agent-1 (stopping) builder: "build": 1 tool call, 0 tokens, 11 s, $0.50, last Bash`},
 		"one that ended took what it took":   {ended, 900 * second, `agent-1 (cancelled) builder: "build": 1 tool call, 0 tokens, 12 s, $0.50`},
 		"a clock behind the host's is no -5": {active, 95 * second, `agent-1 (active) builder: "build": 1 tool call, 0 tokens, 10 s, $0.50, last Bash`},
-	}
-	for name, tt := range tests {
+	} {
 		t.Run(name, func(t *testing.T) {
 			assert.Equal(t, tt.want, AgentLine(tt.run, tt.now))
 		})
@@ -82,7 +81,7 @@ func TestASettledConflictNamesTheVersionOnDisk(t *testing.T) {
 	second := record.Agent{ID: "agent-2", Cwd: "/p", CreatedAt: 6, EndedAt: 9}
 	beside := record.Agent{ID: "agent-3", Cwd: "/p", CreatedAt: 4, EndedAt: 7}
 	elsewhere := record.Agent{ID: "agent-4", Cwd: "/p/sub", CreatedAt: 1, EndedAt: 9}
-	tests := map[string]struct {
+	for name, tt := range map[string]struct {
 		by   []record.Agent
 		want string
 	}{
@@ -92,8 +91,7 @@ func TestASettledConflictNamesTheVersionOnDisk(t *testing.T) {
 		"at one time":             {[]record.Agent{first, beside}, "f on the disk is probably as agent-3 left it, which ended last"},
 		"in different folders":    {[]record.Agent{first, elsewhere}, "it is not known whose f is on the disk"},
 		"one of three beside two": {[]record.Agent{first, second, beside}, "f on the disk is probably as agent-2 left it, which ended last"},
-	}
-	for name, tt := range tests {
+	} {
 		t.Run(name, func(t *testing.T) {
 			assert.Equal(t, tt.want, onDisk("f", tt.by))
 		})

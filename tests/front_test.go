@@ -242,7 +242,7 @@ func TestAProgramEndsWithTheFlameThatStartedIt(t *testing.T) {
 func TestSignalsAndStatusesPass(t *testing.T) {
 	t.Parallel()
 
-	tests := map[string]struct {
+	for name, tt := range map[string]struct {
 		script string
 		send   syscall.Signal
 		status int
@@ -257,8 +257,7 @@ func TestSignalsAndStatusesPass(t *testing.T) {
 		"a program that SIGQUIT ends":    {"ulimit -c 0", syscall.SIGQUIT, 131, 0},
 		"a program that kills itself":    {"kill -KILL $$", 0, 0, syscall.SIGKILL},
 		"a program that aborts":          {"ulimit -c 0; kill -ABRT $$", 0, 134, 0},
-	}
-	for name, tt := range tests {
+	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			f := newFronted(t, tt.script+"\n"+tells+"while :; do sleep 0.01; done")

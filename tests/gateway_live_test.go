@@ -191,7 +191,7 @@ func (u *user) killGateways() (killed int) {
 // TestALockedOrDamagedStoreBlocksNoRequest breaks the store while a session is folded.
 func TestALockedOrDamagedStoreBlocksNoRequest(t *testing.T) {
 	t.Parallel()
-	tests := map[string]func(u *user) (mend func()){
+	for name, happens := range map[string]func(u *user) (mend func()){
 		"locked": func(u *user) func() {
 			file, err := os.OpenFile(filepath.Join(u.data(), "flame.lock"), os.O_RDWR, 0)
 			require.NoError(u.t, err)
@@ -205,8 +205,7 @@ func TestALockedOrDamagedStoreBlocksNoRequest(t *testing.T) {
 			require.NoError(u.t, os.WriteFile(database, bytes.Repeat([]byte("damaged "), len(was)/8), 0o600))
 			return func() { require.NoError(u.t, os.WriteFile(database, was, 0o600)) }
 		},
-	}
-	for name, happens := range tests {
+	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			u, judge := behind(t)

@@ -31,7 +31,7 @@ func (u *user) replaceInstalled(script string) {
 // The plugin of OpenCode is tried so beside its code.
 func TestClaudeContinuesWhateverFlameDoes(t *testing.T) {
 	t.Parallel()
-	faults := map[string]func(u *user){
+	for fault, arrange := range map[string]func(u *user){
 		"missing": func(u *user) { require.NoError(u.t, os.Remove(u.installed())) },
 		"hanging": func(u *user) { u.replaceInstalled(`case $1 in hook) exec sleep 100;; *) exec "$FLAME" "$@";; esac`) },
 		"flooding": func(u *user) {
@@ -39,8 +39,7 @@ func TestClaudeContinuesWhateverFlameDoes(t *testing.T) {
 		},
 		"failing": func(u *user) { u.replaceInstalled(`echo nonsense; echo more >&2; exit 3`) },
 		"locked":  func(u *user) { u.lockStore(10 * time.Second) },
-	}
-	for fault, arrange := range faults {
+	} {
 		t.Run(fault, func(t *testing.T) {
 			t.Parallel()
 			u := ready(t, claudeCode)
@@ -107,7 +106,7 @@ func (u *user) isTrio() {
 
 func TestOpenCodeLosesNothingWhereFlameFails(t *testing.T) {
 	t.Parallel()
-	faults := map[string]func(u *user) model.Tool{
+	for fault, arrange := range map[string]func(u *user) model.Tool{
 		"killed in the middle": func(u *user) model.Tool {
 			ours := filepath.Base(filepath.Dir(filepath.Dir(u.home)))
 			return model.Tool{Name: "bash", Input: map[string]any{
@@ -120,8 +119,7 @@ func TestOpenCodeLosesNothingWhereFlameFails(t *testing.T) {
 			u.lockStore(5 * time.Second)
 			return model.Tool{}
 		},
-	}
-	for fault, arrange := range faults {
+	} {
 		t.Run(fault, func(t *testing.T) {
 			t.Parallel()
 			u := ready(t, openCode)
@@ -226,10 +224,9 @@ func TestClaudeLosesNothingWithAKilledServer(t *testing.T) {
 	const file = "parser.go"
 	spawn := model.Turn{Tools: []model.Tool{agent("do one", "ONEWORK go", false)}}
 	// The turns of the session and of its subagent after which the events come.
-	tests := map[string]string{
+	for name, before := range map[string]string{
 		"PreToolUse of Agent": "main 1", "PostToolUse of Write": "main 2", "Stop": "main 3", "SubagentStop": "one 2",
-	}
-	for name, before := range tests {
+	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			u := ready(t, claudeCode)

@@ -173,14 +173,13 @@ func TestTheRepositoryIsAMarketplace(t *testing.T) {
 // Registered by hand flame works; a setup on top of that says so.
 func TestSetupReportsADoubleRegistration(t *testing.T) {
 	t.Parallel()
-	tests := map[string]struct {
+	for client, tt := range map[string]struct {
 		undo    string
 		started int
 	}{
 		claudeCode: {undo: "claude mcp remove flame", started: 2},
 		openCode:   {undo: "opencode.json", started: 1}, // our plugin yields to the user's own entry
-	}
-	for client, tt := range tests {
+	} {
 		t.Run(client, func(t *testing.T) {
 			t.Parallel()
 			u := newUser(t, client)

@@ -237,12 +237,11 @@ func endsSoon(t testing.TB, cmd *exec.Cmd) error {
 
 func TestAServerWithUnreadAnswersEndsSoon(t *testing.T) {
 	t.Parallel()
-	tests := map[string]func(server *exec.Cmd, in io.Closer) error{
+	for name, end := range map[string]func(server *exec.Cmd, in io.Closer) error{
 		"after the end of its input": func(_ *exec.Cmd, in io.Closer) error { return in.Close() },
 		"after SIGTERM":              func(server *exec.Cmd, _ io.Closer) error { return server.Process.Signal(syscall.SIGTERM) },
 		"after SIGINT":               func(server *exec.Cmd, _ io.Closer) error { return server.Process.Signal(os.Interrupt) },
-	}
-	for name, end := range tests {
+	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			server := newSealed(t).command("serve")

@@ -230,7 +230,7 @@ func claudeSays(u *user, prompt string, args ...string) (session string) {
 
 func TestListsOfHostsBecomeFrames(t *testing.T) {
 	t.Parallel()
-	hosts := map[string]listHost{
+	for name, host := range map[string]listHost{
 		claudeCode: {
 			env:  withTodoWrite(),
 			list: whole("TodoWrite", "todos", "content", map[string]any{"activeForm": "Adding"}), work: claudeWork,
@@ -252,8 +252,7 @@ func TestListsOfHostsBecomeFrames(t *testing.T) {
 			list: whole("write_todos", "todos", "description", nil),
 			work: func(u *user) string { return u.gemini("MAINWORK please", "--approval-mode", "yolo") },
 		},
-	}
-	for name, host := range hosts {
+	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			u := ready(t, name)
@@ -325,7 +324,7 @@ func TestOpenItemsAreKnownAfterACompaction(t *testing.T) {
 		turn.Usage = model.Usage{Input: input, Output: 5}
 		return turn
 	}
-	hosts := map[string]struct {
+	for name, host := range map[string]struct {
 		env    []string
 		first  model.Turn // writes the list
 		before []model.Turn
@@ -370,8 +369,7 @@ func TestOpenItemsAreKnownAfterACompaction(t *testing.T) {
 				u.gemini("and now", "--approval-mode", "yolo", "--resume", session)
 			},
 		},
-	}
-	for name, host := range hosts {
+	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			u := ready(t, name)

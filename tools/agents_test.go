@@ -385,7 +385,7 @@ func TestTheListOfAgents(t *testing.T) {
 func TestAgentToolsRefuseInvalidCalls(t *testing.T) {
 	t.Parallel()
 	d := delegate(t)
-	tests := map[string]struct{ tool, args, says string }{
+	for name, tt := range map[string]struct{ tool, args, says string }{
 		"the state of an unknown agent":         {"flame_agent_status", `{"subagent_id": "agent-nothing0"}`, `no agent "agent-nothing0"`},
 		"to wait for an unknown agent":          {"flame_agent_wait", `{"subagent_id": "agent-nothing0"}`, "flame_agent_list"},
 		"the result of an unknown agent":        {"flame_agent_result", `{"subagent_id": "agent-nothing0"}`, "flame_agent_list"},
@@ -402,8 +402,7 @@ func TestAgentToolsRefuseInvalidCalls(t *testing.T) {
 		"a spawn in an unknown mode":            {"spawn_agent", `{"subagent_type": "builder", "prompt": "x", "permission_mode": "odd"}`, "acceptEdits"},
 		"a handoff to an unknown agent":         {"flame_handoff", `{"subagent_id": "agent-nothing0"}`, "flame_agent_list"},
 		"an unknown argument":                   {"spawn_agent", `{"subagent_type": "builder", "prompt": "x", "speed": 9}`, "speed"},
-	}
-	for name, tt := range tests {
+	} {
 		t.Run(name, func(t *testing.T) {
 			result, text := d.call(tt.tool, tt.args)
 			assert.True(t, result.IsError)

@@ -63,7 +63,7 @@ func TestOnlyAProvenStampNamesTheCaller(t *testing.T) {
 	require.NoError(t, err)
 	var proven map[string]string
 	require.NoError(t, json.Unmarshal([]byte(stamped(t, c.project, "flame_push", "s2", "", `"goal": "x"`)), &proven))
-	forged := map[string]string{
+	for name, members := range map[string]string{
 		"a session":                        `"session_id": "theirs"`,
 		"an agent":                         `"agent_id": "theirs"`,
 		"both":                             `"session_id": "s", "agent_id": "theirs"`,
@@ -77,8 +77,7 @@ func TestOnlyAProvenStampNamesTheCaller(t *testing.T) {
 		"the stamp of another tool":        stamped(t, c.project, "flame_plan", "theirs", "", `"x": 1`)[len(`{"x": 1, `):],
 		"a stamp that was used":            used[len(`{"goal": "used", `):],
 		"one that names the first at last": `"session_id": "s", "session_id": "theirs"`,
-	}
-	for name, members := range forged {
+	} {
 		if members[len(members)-1] == '}' {
 			members = members[:len(members)-1]
 		}

@@ -23,7 +23,7 @@ func TestArgumentsAreReadStrictly(t *testing.T) {
 		Limits *nested   `json:"limits,omitempty"`
 	}
 	const takes = " (it takes goal (required), status, share, names, limits)"
-	tests := map[string]struct{ raw, says string }{
+	for name, tt := range map[string]struct{ raw, says string }{
 		"all":                        {raw: `{"goal": "g", "status": "failed", "share": 0.5, "names": ["a"], "limits": {"depth": 2}}`},
 		"the required alone":         {raw: ` {"goal": "g"} `},
 		"values as text":             {raw: `{"goal": "g", "share": "0.5", "names": "[\"a\"]", "limits": "{\"depth\": \"2\"}"}`},
@@ -59,8 +59,7 @@ func TestArgumentsAreReadStrictly(t *testing.T) {
 		"half a value":                  {raw: `{"goal": "g`, says: "the arguments are not a JSON object (send an object, for example {})"},
 		"two objects":                   {raw: `{"goal": "g"} {}`, says: "the arguments are not a JSON object (send an object, for example {})"},
 		"what is no JSON":               {raw: `goal`, says: "the arguments are not a JSON object (send an object, for example {})"},
-	}
-	for name, tt := range tests {
+	} {
 		t.Run(name, func(t *testing.T) {
 			var in args
 			_, err := decode([]byte(tt.raw), &in, argumentsOf(reflect.TypeFor[args]()))
@@ -78,7 +77,7 @@ func TestArgumentsAreReadStrictly(t *testing.T) {
 }
 
 func TestAStampIsReadBesideAnyArguments(t *testing.T) {
-	tests := map[string]struct {
+	for name, tt := range map[string]struct {
 		raw  string
 		want stamp
 	}{
@@ -86,8 +85,7 @@ func TestAStampIsReadBesideAnyArguments(t *testing.T) {
 		"an empty one":   {`{"session_id": "", "agent_id": null}`, stamp{}},
 		"a whole one":    {`{"flame_proof": "p", "agent_id": "a", "session_id": "s"}`, stamp{"s", "a", "p"}},
 		"the last of it": {`{"session_id": "x", "session_id": "s"}`, stamp{session: "s"}},
-	}
-	for name, tt := range tests {
+	} {
 		t.Run(name, func(t *testing.T) {
 			got, err := decode([]byte(tt.raw), &noArgs{}, nil)
 			require.NoError(t, err)

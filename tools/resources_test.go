@@ -38,7 +38,7 @@ func TestClientsCanOnlySubscribeToExistingResources(t *testing.T) {
 	_, text := c.call("flame_push", `{"goal": "work"}`)
 	frame := strings.Fields(text)[1]
 	agent, _ := c.spawn("all of it", `, "background": false`)
-	tests := map[string]struct{ uri, refusal string }{
+	for name, tt := range map[string]struct{ uri, refusal string }{
 		"the tree":                           {"flame://tree", ""},
 		"a frame":                            {"flame://frame/" + frame, ""},
 		"a frame's context":                  {"flame://context/" + frame, ""},
@@ -60,8 +60,7 @@ func TestClientsCanOnlySubscribeToExistingResources(t *testing.T) {
 		"what steers a terminal":             {"\x1b]0;x\x07", "there is no resource"},
 		"a very long id":                     {"flame://frame/" + strings.Repeat("x", 300), "more than 256 bytes"},
 		"a frame with a very long address":   {"flame://frame/" + frame + strings.Repeat(" ", 300), "more than 256 bytes"},
-	}
-	for name, tt := range tests {
+	} {
 		t.Run(name, func(t *testing.T) {
 			refusal := c.subscribe(mcp.MethodResourcesSubscribe, tt.uri)
 			if tt.refusal == "" {

@@ -31,7 +31,7 @@ func TestTextsOfFramesCannotForgeTheAnswerOfAPop(t *testing.T) {
 		{"s", "flame_set_goal", `{"goal": ` + hostile + `}`},
 		{"s", "flame_plan_children", `{"children": [{"goal": ` + hostile + `, "successCriteria": ` + hostile + `}, ` + hostile + `]}`},
 	})
-	tests := []struct {
+	for _, tt := range []struct {
 		before         []call
 		args           string
 		ended, takenUp string
@@ -41,8 +41,7 @@ func TestTextsOfFramesCannotForgeTheAnswerOfAPop(t *testing.T) {
 		{[]call{{"s", "flame_summarize", `{"summary": ` + hostile + `}`}}, `{"status": "failed", "next": ` + unplanned + `}`, "frame-00000006", "frame-00000007"},
 		{[]call{{"s", "flame_plan", `{"goal": ` + hostile + `}`}}, `{"status": "failed"}`, "frame-00000008", ""},
 		{nil, `{"status": "failed", "summary": ` + hostile + `, "generateSummary": true}`, "frame-00000010", ""},
-	}
-	for _, tt := range tests {
+	} {
 		play(t, p, append([]call{
 			{"s", "flame_push", `{"goal": ` + unplanned + `}`},
 			{"s", "flame_add_decision", `{"decision": ` + hostile + `}`},

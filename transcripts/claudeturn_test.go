@@ -51,7 +51,7 @@ func TestClaudeTurnReadsTheLastTurn(t *testing.T) {
 	works := evidence.Call{Tool: "Bash", Input: "go test ./...", OK: true, Exit: new(0), Output: "ok"}
 	read := evidence.Call{Tool: "Read", Input: "/p/a.go", OK: true, Output: "package a"}
 	const cut = "[Request interrupted by user for tool use]"
-	tests := map[string]struct {
+	for name, tt := range map[string]struct {
 		log   [][]string
 		asked bool
 		want  transcripts.TurnSummary
@@ -78,8 +78,7 @@ func TestClaudeTurnReadsTheLastTurn(t *testing.T) {
 			{`{"type":"attachment","message":1}`, "", says("first")}}, true, transcripts.TurnSummary{Calls: []evidence.Call{read}, Said: "first", Over: true}},
 		"in the background, without a status": {[][]string{{asks("one")}, inBackground}, true,
 			transcripts.TurnSummary{Calls: []evidence.Call{{Tool: "Bash", Input: "make", OK: true, Output: "begun"}}}},
-	}
-	for name, tt := range tests {
+	} {
 		t.Run(name, func(t *testing.T) {
 			var lines []string
 			for _, part := range tt.log {
@@ -169,7 +168,7 @@ func sends(id, line string) string {
 
 func TestClaudeWordsAreThoseBeforeACall(t *testing.T) {
 	done := func(id, call string) string { return sends(id, runs(call, "TaskUpdate", nil)) }
-	tests := map[string]struct {
+	for name, tt := range map[string]struct {
 		log  []string
 		want string
 	}{
@@ -182,8 +181,7 @@ func TestClaudeWordsAreThoseBeforeACall(t *testing.T) {
 		"a prompt":                        {[]string{sends("m1", says("first")), asks("one"), done("m2", "a")}, ""},
 		"nothing":                         {nil, ""},
 		"the call came late, others came": {[]string{sends("m1", says("first")), done("m1", "a"), sends("m2", says("second")), done("m2", "b")}, ""},
-	}
-	for name, tt := range tests {
+	} {
 		t.Run(name, func(t *testing.T) {
 			end := []byte(strings.Join(tt.log, "\n"))
 			assert.Equal(t, tt.want, transcripts.ClaudeWords(end, transcripts.LineFilter{Session: "s"}, "a", []string{"TaskUpdate"}))

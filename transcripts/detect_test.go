@@ -30,7 +30,7 @@ func database(t *testing.T) (path string, db *sql.DB) {
 func TestALogIsRecognizedByItsContent(t *testing.T) {
 	db, _ := database(t)
 	in := func(name string) string { return filepath.Join("testdata", name) }
-	tests := map[string]struct {
+	for name, tt := range map[string]struct {
 		path   string
 		want   *transcripts.Format
 		host   string
@@ -46,8 +46,7 @@ func TestALogIsRecognizedByItsContent(t *testing.T) {
 		"an export":                            {in("family/export.json"), transcripts.OpenCodeExport, "opencode", 0},
 		"OpenCode's database":                  {db, transcripts.OpenCodeStore, "opencode", 0},
 		"the folder of OpenCode's database":    {filepath.Dir(db), transcripts.OpenCodeStore, "opencode", 0},
-	}
-	for name, tt := range tests {
+	} {
 		t.Run(name, func(t *testing.T) {
 			logs := detected(t, tt.path)
 			require.Len(t, logs, 1+tt.agents)

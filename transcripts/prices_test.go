@@ -13,7 +13,7 @@ import (
 
 func TestAnswersHaveTheirListPrice(t *testing.T) {
 	const million = 1_000_000
-	tests := map[string]struct {
+	for name, tt := range map[string]struct {
 		model string
 		usage core.Usage
 		usd   float64
@@ -37,8 +37,7 @@ func TestAnswersHaveTheirListPrice(t *testing.T) {
 		"a cloud's name":                 {"us-gov.anthropic.claude-sonnet-4-5-20250929-v1:0", core.Usage{TokensIn: million}, 3, 0},
 		"an older model":                 {"claude-opus-4-1-20250805", core.Usage{TokensIn: million, CacheRead: million}, 16.5, 0},
 		"no model":                       {"", core.Usage{TokensIn: million}, 0, million},
-	}
-	for name, tt := range tests {
+	} {
 		t.Run(name, func(t *testing.T) {
 			priced := transcripts.Priced(tt.model, tt.usage)
 			assert.InDelta(t, tt.usd, priced.CostUSD, 1e-9)
@@ -52,7 +51,7 @@ func TestAnswersHaveTheirListPrice(t *testing.T) {
 }
 
 func TestAProcessOfGeminiCostsWhatItsModelsDo(t *testing.T) {
-	tests := map[string]struct {
+	for name, tt := range map[string]struct {
 		models string
 		usd    float64
 	}{
@@ -61,8 +60,7 @@ func TestAProcessOfGeminiCostsWhatItsModelsDo(t *testing.T) {
 		"one of them unknown":   {`"gemini-2.5-pro": {"input_tokens": 1000}, "fake": {"input_tokens": 7}`, 0.00125},
 		"one that was not used": {`"gemini-2.5-pro": {"input_tokens": 1000000}, "fake": {}`, 1.25},
 		"none":                  {``, 0},
-	}
-	for name, tt := range tests {
+	} {
 		t.Run(name, func(t *testing.T) {
 			log := `{"type":"init","session_id":"s","model":"auto"}` + "\n" +
 				strings.ReplaceAll(`{"type":"result","status":"success","stats":{"input_tokens":9,"models":{`+tt.models+`}}}`, "\n", "") + "\n"

@@ -84,13 +84,12 @@ func TestAnUnreadableLogIsAnError(t *testing.T) {
 	require.NoError(t, syscall.Mkfifo(pipe, 0o600))
 	file := filepath.Join(dir, "log.jsonl")
 	require.NoError(t, os.WriteFile(file, nil, 0o600))
-	tests := map[string]struct{ host, path, want string }{
+	for name, tt := range map[string]struct{ host, path, want string }{
 		"a file that is not there":        {claudeCode, filepath.Join(dir, "none"), "no such file"},
 		"a folder":                        {claudeCode, dir, "not a file"},
 		"a pipe, without waiting for it":  {claudeCode, pipe, "not a file"},
 		"the log of a host without files": {"opencode", file, `"opencode" has no log`},
-	}
-	for name, tt := range tests {
+	} {
 		t.Run(name, func(t *testing.T) {
 			count := 0
 			for _, err := range formats.Read(tt.host, tt.path, core.LogPosition{}) {
@@ -105,7 +104,7 @@ func TestAnUnreadableLogIsAnError(t *testing.T) {
 func TestThePriceOfAnAnswerIsThatOfTheClient(t *testing.T) {
 	const all = `{"input_tokens":10000,"output_tokens":1000,"cache_read_input_tokens":30000,"cache_creation_input_tokens":20000,
 		"cache_creation":{"ephemeral_1h_input_tokens":5000}`
-	tests := map[string]struct {
+	for name, tt := range map[string]struct {
 		model, usage string
 		want         float64 // in US dollars
 	}{
@@ -125,8 +124,7 @@ func TestThePriceOfAnAnswerIsThatOfTheClient(t *testing.T) {
 		"searches of the web":              {"claude-opus-5-5", `{"input_tokens":0,"server_tool_use":{"web_search_requests":3}`, 0.03},
 		"a model whose price is not known": {"claude-opus-9", all, 0},
 		"no model":                         {"<synthetic>", all, 0},
-	}
-	for name, tt := range tests {
+	} {
 		t.Run(name, func(t *testing.T) {
 			line := fmt.Sprintf(`{"type":"assistant","message":{"id":"m","model":%q,"content":[],"usage":%s}}}`, tt.model, tt.usage)
 			require.True(t, json.Valid([]byte(line)), line)

@@ -227,7 +227,7 @@ func fuzz(f *testing.F, read reader) {
 func TestALongLineNeedsLittleMoreThanItsOwnMemory(t *testing.T) {
 	const size = 8 << 20
 	text := bytes.Repeat([]byte("a line of a file\\n"), size/16)
-	logs := map[string]struct {
+	for name, tt := range map[string]struct {
 		read reader
 		log  []byte
 	}{
@@ -239,8 +239,7 @@ func TestALongLineNeedsLittleMoreThanItsOwnMemory(t *testing.T) {
 			`{"type":"tool_use","sessionID":"s","part":{"type":"tool","tool":"read","callID":"c","state":{"status":"completed","output":"%s"}}}`+"\n", text)},
 		"export": {transcripts.OpenCode, fmt.Appendf(nil,
 			`{"info":{"id":"ses_1"},"messages":[{"info":{"role":"user"},"parts":[{"type":"text","text":"%s"}]}]}`, text)},
-	}
-	for name, tt := range logs {
+	} {
 		t.Run(name, func(t *testing.T) {
 			var before, after runtime.MemStats
 			runtime.ReadMemStats(&before)

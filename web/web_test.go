@@ -105,7 +105,7 @@ func TestOnlyItsOwnPageWithTheTokenGetsData(t *testing.T) {
 	}
 	host := func(name string) func(*http.Request) { return func(r *http.Request) { r.Host = name } }
 	_, port, _ := strings.Cut(strings.TrimPrefix(s.base, "http://"), ":")
-	tests := map[string]struct {
+	for name, tt := range map[string]struct {
 		path   string
 		change func(*http.Request)
 		status int
@@ -144,8 +144,7 @@ func TestOnlyItsOwnPageWithTheTokenGetsData(t *testing.T) {
 		"a frame that is not there":      {"/api/thing-1/frame?id=frame-none", nil, 404},
 		"a place to sign in":             {"/.well-known/oauth-authorization-server", nil, 404},
 		"a challenge that is too simple": {"/hello?challenge=1", header("Authorization", ""), 400},
-	}
-	for name, tt := range tests {
+	} {
 		t.Run(name, func(t *testing.T) {
 			status, answer := s.send(http.MethodGet, tt.path, "", tt.change)
 			assert.Equal(t, tt.status, status, answer)
@@ -156,11 +155,10 @@ func TestOnlyItsOwnPageWithTheTokenGetsData(t *testing.T) {
 
 func TestEveryQuestionAndActionNeedsTheToken(t *testing.T) {
 	s := serve(t)
-	refusals := map[int]func(r *http.Request){
+	for want, change := range map[int]func(r *http.Request){
 		http.StatusUnauthorized: func(r *http.Request) { r.Header.Del("Authorization") },
 		http.StatusForbidden:    func(r *http.Request) { r.Header.Set("Origin", "https://evil.example") },
-	}
-	for want, change := range refusals {
+	} {
 		for _, question := range []string{"frame", "context", "log", "agent", "search", "economy", "live"} {
 			status, _ := s.send(http.MethodGet, "/api/thing-1/"+question+"?id=x&q=x", "", change)
 			assert.Equal(t, want, status, question)
@@ -242,7 +240,7 @@ func TestBadActionsChangeNothing(t *testing.T) {
 	s := serve(t)
 	top := s.Push(projecttest.Host("s"), "top")
 	body := `{"frame":"` + top.ID + `","text":"other"}`
-	tests := map[string]struct {
+	for name, tt := range map[string]struct {
 		path, body string
 		change     func(*http.Request)
 		status     int
@@ -261,8 +259,7 @@ func TestBadActionsChangeNothing(t *testing.T) {
 		"an unknown agent":       {"cancel", `{"agent":"agent-none"}`, nil, 404},
 		"an unknown status":      {"pop", `{"frame":"` + top.ID + `","status":"great"}`, nil, 400},
 		"no reason":              {"invalidate", `{"frame":"` + top.ID + `"}`, nil, 400},
-	}
-	for name, tt := range tests {
+	} {
 		t.Run(name, func(t *testing.T) {
 			status, answer := s.send(http.MethodPost, "/api/thing-1/"+tt.path, tt.body, tt.change)
 			assert.Equal(t, tt.status, status, answer)

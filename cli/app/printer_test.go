@@ -15,15 +15,14 @@ import (
 )
 
 func TestPrintableTextDoesNotSteerATerminal(t *testing.T) {
-	tests := map[string]struct{ text, want string }{
+	for name, tt := range map[string]struct{ text, want string }{
 		"plain text stays":             {"Größe ✓ 世界\n\ttabs", "Größe ✓ 世界\n\ttabs"},
 		"escape sequences lose ESC":    {"a\x1b[31mb", "a[31mb"},
 		"so do those of 8 bits":        {"a\u009b31mb", "a31mb"},
 		"a carriage return is dropped": {"good\rbad", "goodbad"},
 		"directions cannot be turned":  {"a\u202eb\u2066c", "abc"},
 		"invalid UTF-8 is replaced":    {"a\xffb", "a\ufffdb"},
-	}
-	for name, tt := range tests {
+	} {
 		t.Run(name, func(t *testing.T) {
 			assert.Equal(t, tt.want, core.Printable(tt.text))
 		})

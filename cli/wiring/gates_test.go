@@ -74,13 +74,12 @@ func TestAnAgentLeavesAGatewayThatIsGone(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, ended.Close())
 	gone := wrap.Base(ended.Addr().String(), wrap.NewSecret())
-	tests := map[string]struct{ base, want string }{
+	for name, tt := range map[string]struct{ base, want string }{
 		"it is gone":         {gone, ""},
 		"it is another's":    {wrap.Base(l.Addr().String(), wrap.NewSecret()), "the same"},
 		"of the user's own":  {"http://" + ended.Addr().String(), "the same"},
 		"on another machine": {"https://example.com/" + wrap.NewSecret(), "the same"},
-	}
-	for name, tt := range tests {
+	} {
 		t.Run(name, func(t *testing.T) {
 			t.Setenv(env.Gateway, "gateway-00000000")
 			t.Setenv("ANTHROPIC_BASE_URL", tt.base)

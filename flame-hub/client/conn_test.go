@@ -89,7 +89,7 @@ func TestErrorsOfConnectingToAHub(t *testing.T) {
 	gone.stop()
 	right := secure.link("laptop")
 	right.Seed, right.Pin = seed, Fingerprint(cert.Certificate[0])
-	tests := map[string]struct {
+	for name, tt := range map[string]struct {
 		link hub.Link
 		kind error
 		says string
@@ -111,8 +111,7 @@ func TestErrorsOfConnectingToAHub(t *testing.T) {
 		"another protocol":   {link: hub.Link{URL: answers(t, "HTTP/1.1 400 Bad Request\r\n\r\n")}, kind: core.ErrUnavailable, says: "cannot be used"},
 		"a line without end": {link: hub.Link{URL: answers(t, "INFO "+strings.Repeat("x", 1<<16))}, kind: core.ErrUnavailable, says: "cannot be used"},
 		"no answer":          {link: hub.Link{URL: answers(t, "")}, kind: core.ErrUnavailable, says: "cannot be used"},
-	}
-	for name, tt := range tests {
+	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			tt.link.Project, tt.link.Machine = "shop", "laptop"

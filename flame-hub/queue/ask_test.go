@@ -74,7 +74,7 @@ func TestInvalidJobsAreNotPut(t *testing.T) {
 	r := newRig(t, time.Second, eternal)
 	q := r.queue("laptop")
 	body := json.RawMessage(`{}`)
-	tests := map[string]struct {
+	for name, tt := range map[string]struct {
 		job  Job
 		says string
 	}{
@@ -85,8 +85,7 @@ func TestInvalidJobsAreNotPut(t *testing.T) {
 		"retries without end":       {Job{ID: "a", Queue: "gpu", Retries: 1000, Body: body}, "cannot have 1000 retries"},
 		"a body that is no JSON":    {Job{ID: "a", Queue: "gpu", Body: json.RawMessage(`{`)}, "is not JSON"},
 		"a body that has a million": {Job{ID: "a", Queue: "gpu", Body: json.RawMessage(`"` + strings.Repeat("x", 1e6) + `"`)}, "has 976 KB, and the hub accepts 900"},
-	}
-	for name, tt := range tests {
+	} {
 		t.Run(name, func(t *testing.T) {
 			err := q.Submit(r.ctx(), tt.job)
 			require.ErrorIs(t, err, core.ErrInvalid)

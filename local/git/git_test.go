@@ -22,7 +22,7 @@ func TestTheFirstCommitIdentifiesARepository(t *testing.T) {
 	root := func(r *repo) string {
 		return r.plain("rev-list", "--max-parents=0", "--first-parent", "HEAD")
 	}
-	tests := map[string]func(r *repo) (dir, want string){
+	for name, prepare := range map[string]func(r *repo) (dir, want string){
 		"of two commits it is the older": func(r *repo) (string, string) {
 			return r.dir, r.plain("rev-parse", "HEAD~1")
 		},
@@ -75,8 +75,7 @@ func TestTheFirstCommitIdentifiesARepository(t *testing.T) {
 			r.plain("clone", "--quiet", "--bare", ".", "../bare")
 			return filepath.Join(r.dir, "..", "bare"), ""
 		},
-	}
-	for name, prepare := range tests {
+	} {
 		t.Run(name, func(t *testing.T) {
 			dir, want := prepare(newRepo(t))
 			got, err := git.FirstCommit(t.Context(), dir)
@@ -87,15 +86,14 @@ func TestTheFirstCommitIdentifiesARepository(t *testing.T) {
 }
 
 func TestAFirstCommitThatCannotBeReadIsAnError(t *testing.T) {
-	tests := map[string]func(r *repo){
+	for name, spoil := range map[string]func(r *repo){
 		"the folder is gone": func(r *repo) { require.NoError(r.t, os.RemoveAll(r.dir)) },
 		"the history is damaged": func(r *repo) {
 			hash := r.plain("rev-parse", "HEAD~1")
 			require.NoError(r.t, os.Remove(filepath.Join(r.dir, ".git", "objects", hash[:2], hash[2:])))
 		},
 		"the configuration is damaged": func(r *repo) { r.write(".git/config", "[core\n") },
-	}
-	for name, spoil := range tests {
+	} {
 		t.Run(name, func(t *testing.T) {
 			r := newRepo(t)
 			spoil(r)
@@ -152,11 +150,10 @@ func TestAWorktreeHasTheFilesOfItsCommit(t *testing.T) {
 // Another git makes the files of a worktree one after the other, and every git that looks at
 // them in between dies.
 func TestAWorktreeThatIsBeingMadeIsWaitedFor(t *testing.T) {
-	tests := map[string]struct{ commondir, head string }{
+	for name, half := range map[string]struct{ commondir, head string }{
 		"without its repository": {"", "ref: refs/heads/none\n"},
 		"without its commit":     {"../..\n", strings.Repeat("0", 40) + "\n"},
-	}
-	for name, half := range tests {
+	} {
 		t.Run(name, func(t *testing.T) {
 			r := newRepo(t)
 			made := filepath.Join(r.dir, ".git", "worktrees", "made")
@@ -216,7 +213,7 @@ func TestAnUnfilledWorktreeIsRemoved(t *testing.T) {
 }
 
 func TestAddIntentEqualsAdd(t *testing.T) {
-	tests := map[string]func(r *repo){
+	for name, change := range map[string]func(r *repo){
 		"with changes of each sort":  func(*repo) {},
 		"with a file that is gone":   func(r *repo) { require.NoError(r.t, os.Remove(filepath.Join(r.dir, "touched"))) },
 		"with nothing left":          func(r *repo) { r.plain("rm", "-r", "--quiet", "--force", "."); r.plain("clean", "--quiet", "--force") },
@@ -229,8 +226,7 @@ func TestAddIntentEqualsAdd(t *testing.T) {
 			require.NoError(r.t, os.RemoveAll(filepath.Join(r.dir, "mod")))
 		},
 		"with a submodule of odd name": func(r *repo) { r.plain("clone", "--quiet", ".", "*"); recommit(r) },
-	}
-	for name, change := range tests {
+	} {
 		t.Run(name, func(t *testing.T) {
 			theirs, ours := newRepo(t), newRepo(t)
 			for _, r := range []*repo{theirs, ours} {

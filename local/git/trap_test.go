@@ -167,7 +167,7 @@ func TestAHangingGitIsKilled(t *testing.T) {
 	r := newRepo(t)
 	pipe := filepath.Join(r.dir, "pipe")
 	require.NoError(t, syscall.Mkfifo(pipe, 0o600))
-	hangs := map[string]func(ctx context.Context) error{
+	for name, hang := range map[string]func(ctx context.Context) error{
 		"over its input": func(ctx context.Context) error {
 			_, err := git.Run(ctx, r.dir, "apply", "--", pipe)
 			return err
@@ -178,8 +178,7 @@ func TestAHangingGitIsKilled(t *testing.T) {
 			_, err := git.FirstCommit(ctx, other.dir)
 			return err
 		},
-	}
-	for name, hang := range hangs {
+	} {
 		t.Run(name, func(t *testing.T) {
 			ctx, stop := context.WithTimeout(t.Context(), time.Second)
 			defer stop()

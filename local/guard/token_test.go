@@ -87,7 +87,7 @@ func TestATokenThatOthersMayKnowIsRefused(t *testing.T) {
 		return written(token, func(path string) error { return os.Chmod(path, mode) })
 	}
 	kept := func(string) error { return nil }
-	tests := map[string]struct {
+	for name, tt := range map[string]struct {
 		put  func(path string) error
 		says string
 	}{
@@ -107,8 +107,7 @@ func TestATokenThatOthersMayKnowIsRefused(t *testing.T) {
 		"a short one":             {written("hunter2", kept), "has fewer than 16 characters"},
 		"two in one file":         {written(token+"\n"+token, kept), "has blanks"},
 		"one that is a long file": {written(strings.Repeat(token, 65), kept), "has more than 1 KB"},
-	}
-	for name, tt := range tests {
+	} {
 		t.Run(name, func(t *testing.T) {
 			if strings.Contains(name, "owner") && os.Getuid() != 0 {
 				t.Skip("only root can give a file away")

@@ -92,7 +92,7 @@ func TestSettingsDetermineTheDataFolder(t *testing.T) {
 	s.link("into", s.path("project"))
 	s.link("into-checkout", s.dir("repo/sub"))
 	s.link("of-checkout/.local", s.path("repo/sub"))
-	tests := map[string]struct {
+	for name, tt := range map[string]struct {
 		in   place.Env
 		base string // empty: refused
 		says string
@@ -116,8 +116,7 @@ func TestSettingsDetermineTheDataFolder(t *testing.T) {
 		"a home that is a checkout":     {place.Env{Home: s.path("repo")}, "repo/.local/share/flame", ""},
 		"a project that is the home":    {place.Env{Home: s.path("project")}, "project/.local/share/flame", ""},
 		"FLAME_DIR in a home's folders": {place.Env{FlameDir: s.path("repo/x"), Home: s.path("repo")}, "repo/x", ""},
-	}
-	for name, tt := range tests {
+	} {
 		t.Run(name, func(t *testing.T) {
 			f := place.FolderOf(place.At(s.path("project")), tt.in, neverAsked(t))
 			if tt.base != "" {
@@ -139,7 +138,7 @@ func TestSettingsDetermineTheDataFolder(t *testing.T) {
 }
 
 func TestUntrustedDataIsRefused(t *testing.T) {
-	tests := map[string]struct {
+	for name, tt := range map[string]struct {
 		spoil func(s site, data string)
 		says  string
 		root  bool // only root can do it
@@ -170,8 +169,7 @@ func TestUntrustedDataIsRefused(t *testing.T) {
 			s.put(data+"/flame.db", "half copied")
 			require.NoError(s.t, os.Remove(data+"/project.json"))
 		}, "does not say which project", false},
-	}
-	for name, tt := range tests {
+	} {
 		t.Run(name, func(t *testing.T) {
 			if tt.root && os.Getuid() != 0 {
 				t.Skip("only root can give a folder away")
@@ -212,7 +210,7 @@ func (s site) look() (all []string) {
 }
 
 func TestARootIsRecognized(t *testing.T) {
-	tests := map[string]struct {
+	for name, tt := range map[string]struct {
 		before, after func(s site)
 		same          bool
 	}{
@@ -224,8 +222,7 @@ func TestARootIsRecognized(t *testing.T) {
 		"a folder after a repository":   {func(s site) { s.repository("p") }, func(s site) { s.remove("p"); s.dir("p") }, false},
 		"a repository after a folder":   {func(s site) { s.dir("p") }, func(s site) { s.remove("p"); s.repository("p") }, false},
 		"a repository without its .git": {func(s site) { s.repository("p") }, func(s site) { s.remove("p/.git") }, true},
-	}
-	for name, tt := range tests {
+	} {
 		t.Run(name, func(t *testing.T) {
 			s := newSite(t)
 			tt.before(s)
@@ -304,7 +301,7 @@ func TestOneOfManyFirstWritersMakesTheFolder(t *testing.T) {
 }
 
 func TestTheDataOfAMovedProjectIsFoundAndAdopted(t *testing.T) {
-	tests := map[string]func(s site){
+	for name, begin := range map[string]func(s site){
 		"a folder that was moved":     func(s site) { s.dir("p"); s.made("p"); s.move(s.path("p"), s.path("q")) },
 		"a repository that was moved": func(s site) { s.repository("p"); s.made("p"); s.move(s.path("p"), s.path("q")) },
 		"a repository cloned elsewhere": func(s site) {
@@ -314,8 +311,7 @@ func TestTheDataOfAMovedProjectIsFoundAndAdopted(t *testing.T) {
 			s.remove("p")
 			s.clone("from", "q")
 		},
-	}
-	for name, begin := range tests {
+	} {
 		t.Run(name, func(t *testing.T) {
 			s := newSite(t)
 			s.dir("unrelated")

@@ -122,14 +122,13 @@ func TestAGivenProjectIsSeenFromThePresentWorktree(t *testing.T) {
 	s.repository("repo")
 	s.git("repo", "worktree", "add", "-q", s.path("tree"))
 	s.repository("repo/nested")
-	tests := map[string]struct{ start, worktree string }{
+	for name, tt := range map[string]struct{ start, worktree string }{
 		"from a worktree of it":     {"tree/sub", "tree"},
 		"from itself":               {"repo/sub", "repo"},
 		"from a repository in it":   {"repo/nested", "repo"},
 		"from somewhere else":       {"else", "repo"},
 		"from a folder that is not": {"", "repo"},
-	}
-	for name, tt := range tests {
+	} {
 		t.Run(name, func(t *testing.T) {
 			start := s.path("gone")
 			if tt.start != "" {

@@ -140,7 +140,7 @@ func TestTheStampKeyIsMadeOnceByItsFirstUse(t *testing.T) {
 }
 
 func TestABadStampKeyIsNoKey(t *testing.T) {
-	tests := map[string]struct {
+	for name, tt := range map[string]struct {
 		change func(path string) error
 		says   string
 	}{
@@ -154,8 +154,7 @@ func TestABadStampKeyIsNoKey(t *testing.T) {
 			}
 			return os.Symlink(path+"2", path)
 		}, "is a symbolic link"},
-	}
-	for name, tt := range tests {
+	} {
 		t.Run(name, func(t *testing.T) {
 			data, path := keyed(t)
 			_, err := data().StampKey(t.Context(), true)

@@ -66,7 +66,7 @@ func soon(t *testing.T, f func()) {
 }
 
 func TestARootReadsNoFileOutside(t *testing.T) {
-	tests := map[string]struct {
+	for name, tt := range map[string]struct {
 		links string // NAME -> TARGET, one after the other; PROJECT stands for its path
 		pipe  string // name of a pipe
 		name  string
@@ -100,8 +100,7 @@ func TestARootReadsNoFileOutside(t *testing.T) {
 		"a file of this process":              {links: "b -> /proc/self/environ", name: "b", err: safefile.Outside},
 		"a pipe":                              {pipe: "b", name: "b", err: safefile.Irregular},
 		"a pipe as a folder":                  {pipe: "b", name: "b/c", err: syscall.ENOTDIR},
-	}
-	for name, tt := range tests {
+	} {
 		t.Run(name, func(t *testing.T) {
 			p := newPlace(t)
 			p.write("project-b/key", secret)
@@ -202,7 +201,7 @@ func TestAReadIsBounded(t *testing.T) {
 }
 
 func TestARootListsNoFolderOutside(t *testing.T) {
-	tests := map[string]struct {
+	for name, tt := range map[string]struct {
 		target string
 		err    error
 	}{
@@ -211,8 +210,7 @@ func TestARootListsNoFolderOutside(t *testing.T) {
 		"the root of the disk":           {target: "/", err: safefile.Outside},
 		"a folder that would be mounted": {target: "/net/example.invalid/x", err: safefile.Outside},
 		"a file":                         {target: "in/a.md", err: syscall.ENOTDIR},
-	}
-	for name, tt := range tests {
+	} {
 		t.Run(name, func(t *testing.T) {
 			p := newPlace(t)
 			p.link(tt.target, "b")
@@ -279,7 +277,7 @@ func tree(t *testing.T, dir string) map[string]string {
 }
 
 func TestARootWritesAndDeletesNothingOutside(t *testing.T) {
-	tests := map[string]struct {
+	for name, tt := range map[string]struct {
 		target, link string
 		err          error // nil: it leads into the project
 	}{
@@ -292,8 +290,7 @@ func TestARootWritesAndDeletesNothingOutside(t *testing.T) {
 		"where it leads to one that is not there":      {target: "later/on", link: ".opencode"},
 		"where nothing leads anywhere":                 {target: "in", link: "b"},
 		"where the file itself leads to another in it": {target: "../../in/a.md", link: ".opencode/plugin/flame.js"},
-	}
-	for name, tt := range tests {
+	} {
 		t.Run(name, func(t *testing.T) {
 			p := newPlace(t)
 			p.link(strings.Replace(tt.target, "PROJECT", p.project, 1), tt.link)

@@ -161,7 +161,7 @@ func shown(t *testing.T, f *board.Feed, id string) {
 
 // Whoever restores a backup may replace the folder, or the files in it.
 func TestAFeedReadsReplacedDataAgain(t *testing.T) {
-	tests := map[string]func(t *testing.T, data, old string){
+	for name, replace := range map[string]func(t *testing.T, data, old string){
 		"the folder": func(t *testing.T, data, old string) {
 			require.NoError(t, os.RemoveAll(data))
 			require.NoError(t, os.CopyFS(data, os.DirFS(old)))
@@ -174,8 +174,7 @@ func TestAFeedReadsReplacedDataAgain(t *testing.T) {
 			require.NoError(t, os.WriteFile(copied, content, 0o600))
 			require.NoError(t, os.Rename(copied, filepath.Join(data, "flame.db")))
 		},
-	}
-	for name, replace := range tests {
+	} {
 		t.Run(name, func(t *testing.T) {
 			data, old := filepath.Join(t.TempDir(), "data"), filepath.Join(t.TempDir(), "old")
 			saved(t, data, "now")

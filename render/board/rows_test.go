@@ -30,7 +30,7 @@ func TestARowNamesTheMachineOfItsFrame(t *testing.T) {
 
 // What was begun has a time, also if an import does not say when; what never was, none.
 func TestARowHasTheStartAndEndOfWork(t *testing.T) {
-	tests := map[string]struct {
+	for name, tt := range map[string]struct {
 		frame       core.Frame
 		from, until core.Millis
 	}{
@@ -43,8 +43,7 @@ func TestARowHasTheStartAndEndOfWork(t *testing.T) {
 		"invalidated":                    {core.Frame{Status: core.Invalidated, StartedAt: 20, EndedAt: 30}, 20, 30},
 		"invalidated while planned":      {core.Frame{Status: core.Invalidated, EndedAt: 30}, 0, 0},
 		"activated, in an older project": {core.Frame{Status: core.Failed, Session: "s"}, 10, 40},
-	}
-	for name, tt := range tests {
+	} {
 		t.Run(name, func(t *testing.T) {
 			f := projecttest.New(t)
 			tt.frame.ID, tt.frame.Goal, tt.frame.CreatedAt, tt.frame.UpdatedAt = "frame-aaaaaaaa", "work", 10, 40
@@ -117,7 +116,7 @@ func TestTimeOfAFrameCountsWhileItsSessionWorks(t *testing.T) {
 			CreatedAt: 1, LastActivityAt: heard * minute,
 		}
 	}
-	tests := map[string]struct {
+	for name, tt := range map[string]struct {
 		state       core.SessionState // of the frame's session; empty: it is forgotten
 		heard       core.Millis       // of it
 		night       core.Stretch      // in which it was idle
@@ -135,8 +134,7 @@ func TestTimeOfAFrameCountsWhileItsSessionWorks(t *testing.T) {
 		"ended, its child goes on":     {state: core.SessionEnded, heard: 4, child: core.InProgress, took: 100},
 		"ended, its child ended later": {state: core.SessionEnded, heard: 4, child: core.Completed, still: 9, took: 9},
 		"completed after a night":      {state: core.SessionIdle, heard: 80, night: core.Stretch{From: 10, Until: 70}, until: 80, took: 20},
-	}
-	for name, tt := range tests {
+	} {
 		t.Run(name, func(t *testing.T) {
 			f := projecttest.New(t)
 			f.Clock = 100 * minute

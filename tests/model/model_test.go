@@ -187,15 +187,14 @@ func TestRulesDecideAndCount(t *testing.T) {
 
 func TestTheJudgeCountsWhatOtherAPIsCache(t *testing.T) {
 	long := strings.Repeat("word ", 1000)
-	tests := map[string]struct{ path, body, read string }{
+	for name, tt := range map[string]struct{ path, body, read string }{
 		"OpenAI": {"/v1/responses", `{"model": "m", "input": [{"role": "user", "content": "` + long + `"}]}`, `"cached_tokens":(\d+)`},
 		"Google": {"/v1beta/models/m:generateContent", `{"contents": [{"role": "user", "parts": [{"text": "` + long + `"}]}]}`,
 			`"cachedContentTokenCount":(\d+)`},
 		"Google, with a schema": {"/v1beta/models/m:generateContent",
 			`{"generationConfig": {"responseSchema": {"type": "object"}}, "contents": [{"role": "user", "parts": [{"text": "` + long + `"}]}]}`,
 			`"cachedContentTokenCount":(\d+)`},
-	}
-	for name, tt := range tests {
+	} {
 		t.Run(name, func(t *testing.T) {
 			server := model.Start(t, nil)
 			judge := rules.New(rules.Options{Cache: true})

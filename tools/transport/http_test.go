@@ -45,7 +45,7 @@ func TestHTTPRefusals(t *testing.T) {
 	session := startStreamable(t, web).session
 	own, other := []string{sessionHeader, session}, []string{sessionHeader, "mcp-session-7"}
 	ping := `{"jsonrpc":"2.0","id":1,"method":"ping"}`
-	tests := map[string]struct {
+	for name, tt := range map[string]struct {
 		method, path, body string
 		header             []string
 		status             int
@@ -73,8 +73,7 @@ func TestHTTPRefusals(t *testing.T) {
 			method: "POST", path: "/mcp", body: discover, header: []string{"MCP-Protocol-Version", "2026-07-28"},
 			status: 400, says: `"id":"probe","error":{"code":-32022`,
 		},
-	}
-	for name, tt := range tests {
+	} {
 		t.Run(name, func(t *testing.T) {
 			response := ask(t, tt.method, web.URL+tt.path, tt.body, tt.header...)
 			body, err := io.ReadAll(response.Body)

@@ -19,7 +19,7 @@ import (
 )
 
 func TestStdioAnswersOtherRequests(t *testing.T) {
-	tests := map[string]struct {
+	for name, tt := range map[string]struct {
 		line    string
 		code    int    // of the error that comes back; 0: a result
 		answers string // part of the answer
@@ -48,8 +48,7 @@ func TestStdioAnswersOtherRequests(t *testing.T) {
 		},
 		"a large id of no message": {line: `{"jsonrpc":"2.0","id":9007199254740993}`, code: mcp.INVALID_REQUEST, answers: `"id":9007199254740993,`},
 		"after blank lines":        {line: "\n  \r\n" + `{"jsonrpc":"2.0","id":6,"method":"ping"}`, answers: `"id":6`},
-	}
-	for name, tt := range tests {
+	} {
 		t.Run(name, func(t *testing.T) {
 			p := startStdio(t.Context(), t, newRig())
 			p.send(t, tt.line)
@@ -349,7 +348,7 @@ func TestAHookIsAnsweredWhileAnotherToolWaits(t *testing.T) {
 }
 
 func TestOnlyAHookIsAnswered(t *testing.T) {
-	tests := map[string]struct {
+	for name, tt := range map[string]struct {
 		message string
 		code    int // of the error; 0: it is answered
 	}{
@@ -360,8 +359,7 @@ func TestOnlyAHookIsAnswered(t *testing.T) {
 		"a model that guessed its name": {message: hookCall(`{}`, `,"_meta":{"host/call":"toolu_1"}`), code: mcp.INVALID_PARAMS},
 		"a model with a null for an id": {message: hookCall(`{}`, `,"_meta":{"host/call":null}`), code: mcp.INVALID_PARAMS},
 		"a hook that panics":            {message: hookCall(`"explode"`, ""), code: mcp.INTERNAL_ERROR},
-	}
-	for name, tt := range tests {
+	} {
 		t.Run(name, func(t *testing.T) {
 			p := startStdio(t.Context(), t, listening())
 			p.send(t, tt.message)

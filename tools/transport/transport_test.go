@@ -323,7 +323,7 @@ func startSSE(t *testing.T, web *httptest.Server) *httpPeer {
 
 // TestEveryTransport holds all transports to the same behaviour.
 func TestEveryTransport(t *testing.T) {
-	transports := map[string]func(*testing.T, *rig) peer{
+	for name, start := range map[string]func(*testing.T, *rig) peer{
 		"stdio": func(t *testing.T, r *rig) peer { return startStdio(t.Context(), t, r) },
 		"streamable HTTP": func(t *testing.T, r *rig) peer {
 			web, _ := startHTTP(t, r, HTTPOptions{})
@@ -333,8 +333,7 @@ func TestEveryTransport(t *testing.T) {
 			web, _ := startHTTP(t, r, HTTPOptions{})
 			return startSSE(t, web)
 		},
-	}
-	for name, start := range transports {
+	} {
 		t.Run(name, func(t *testing.T) {
 			for behaviour, check := range behaviours {
 				t.Run(behaviour, func(t *testing.T) {

@@ -81,7 +81,7 @@ func TestProtocol(t *testing.T) {
 }
 
 func TestProtocolOfARequest(t *testing.T) {
-	tests := map[string]struct {
+	for name, tt := range map[string]struct {
 		body   []byte
 		breaks string
 	}{
@@ -92,8 +92,7 @@ func TestProtocolOfARequest(t *testing.T) {
 		"may think, did not":     {body: request("u hi|a call:1|u result:1", `"thinking": {"type": "adaptive"}, `)},
 		"bare texts":             {body: []byte(`{"messages": [{"role": "user", "content": "hi"}]}`)},
 		"an empty bare text":     {body: []byte(`{"messages": [{"role": "user", "content": ""}]}`), breaks: "non-empty"},
-	}
-	for name, tt := range tests {
+	} {
 		t.Run(name, func(t *testing.T) {
 			body, err := rules.Parse(tt.body)
 			require.NoError(t, err)
@@ -126,7 +125,7 @@ func FuzzJudge(f *testing.F) {
 }
 
 func TestCachesThatNeedNoMarks(t *testing.T) {
-	tests := map[string]struct {
+	for name, tt := range map[string]struct {
 		read  rules.Read
 		whole string // a request with room for a text and for more of the conversation
 		more  string
@@ -143,8 +142,7 @@ func TestCachesThatNeedNoMarks(t *testing.T) {
 				"contents": [{"role": "user", "parts": [{"text": %q}]}%s]}`,
 			more: `, {"role": "model", "parts": [{"functionCall": {"name": "read"}, "thoughtSignature": "x"}]}`,
 		},
-	}
-	for name, tt := range tests {
+	} {
 		t.Run(name, func(t *testing.T) {
 			now := time.Now()
 			judge := rules.New(rules.Options{Cache: true, Now: func() time.Time { return now }})

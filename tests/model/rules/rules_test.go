@@ -36,7 +36,7 @@ func TestThinkingIsBoundToItsPast(t *testing.T) {
 			return strings.Join(parts[:n], "think:") + strings.Join(parts[n:], "think:")
 		}
 	}
-	tests := map[string]struct {
+	for name, tt := range map[string]struct {
 		edit    func(messages string) string
 		more    string // instead of tools
 		refused string // if the API refuses it
@@ -53,8 +53,7 @@ func TestThinkingIsBoundToItsPast(t *testing.T) {
 		"with a billing header":           {more: tools + `"system": [{"type": "text", "text": "x-anthropic-billing-header: x"}], `},
 		"with other tools":                {more: `"tools": [{"name": "write"}], `},
 		"with a message that came before": {edit: replaced("u hi", "u so|a what|u hi"), refused: "messages.3.content.0", dropped: 2},
-	}
-	for name, tt := range tests {
+	} {
 		t.Run(name, func(t *testing.T) {
 			if tt.edit == nil {
 				tt.edit = func(m string) string { return m }
