@@ -13,7 +13,7 @@ import (
 	"flame/agents/changes"
 	"flame/agents/plan"
 	"flame/core"
-	"flame/project/files"
+	"flame/project/usage"
 )
 
 // lastLine is how a host says that it is done.
@@ -48,7 +48,7 @@ func TestChangesAreKeptWithTheAgentsFrame(t *testing.T) {
 			for i := range l.Files {
 				l.Files[i].Path = filepath.Base(l.Files[i].Path)
 			}
-			assert.Equal(t, files.List{Files: []files.File{{
+			assert.Equal(t, usage.FileList{Files: []usage.ChangedFile{{
 				Path: "a.go", Kind: core.FileModified, Added: 1, Removed: 1, Changes: 1, Patch: "@@ -1,1 +1,1 @@\n-a\n+b\n",
 			}}}, l)
 		})
@@ -64,7 +64,7 @@ func TestAWorktreesChangesAreListedByFile(t *testing.T) {
 	l, err := agents.FilesOf(s.ctx, s.Agents, user, run.Frame)
 	require.NoError(t, err)
 	require.Len(t, l.Files, 2)
-	assert.Equal(t, files.File{Path: "sub/old.txt", Kind: core.FileModified, Added: 1, Removed: 1, Changes: 1, Patch: l.Files[1].Patch}, l.Files[1])
+	assert.Equal(t, usage.ChangedFile{Path: "sub/old.txt", Kind: core.FileModified, Added: 1, Removed: 1, Changes: 1, Patch: l.Files[1].Patch}, l.Files[1])
 	assert.Equal(t, core.FileAdded, l.Files[0].Kind)
 	assert.Contains(t, l.Files[1].Patch, "-old\n+written")
 

@@ -17,7 +17,7 @@ import (
 	"flame/core"
 	"flame/project"
 	"flame/project/children"
-	"flame/project/files"
+	"flame/project/usage"
 	"flame/project/view"
 )
 
@@ -174,7 +174,7 @@ const (
 // FilesOf returns the changed files of the caller's frame, or of the frame that ref names,
 // without its children. For an ended agent with its own worktree, here or on another machine,
 // they come from git, so they include changes of any kind.
-func FilesOf(ctx context.Context, a *Agents, by project.Caller, ref string) (l files.List, err error) {
+func FilesOf(ctx context.Context, a *Agents, by project.Caller, ref string) (l usage.FileList, err error) {
 	var run record.Agent
 	err = a.Project.View(ctx, by, func(s *project.Op) error {
 		frame, err := s.Resolve(ref)
@@ -188,7 +188,7 @@ func FilesOf(ctx context.Context, a *Agents, by project.Caller, ref string) (l f
 		if run, err = record.Agents.Find(s.Tx, id); err != nil {
 			return err
 		}
-		l, err = files.WithPatches(s, frame.ID)
+		l, err = usage.FilesWithPatches(s, frame.ID)
 		return err
 	})
 	if err != nil || run.Worktree == "" && !run.IsRemote() || !run.State.Ended() {
@@ -202,7 +202,7 @@ func FilesOf(ctx context.Context, a *Agents, by project.Caller, ref string) (l f
 		l.Trouble = "the patch of the agent's worktree cannot be read: " + err.Error()
 		return l, nil
 	}
-	return files.ListOf(changes.Split(string(patch), cut)), nil
+	return usage.FileListOf(changes.Split(string(patch), cut)), nil
 }
 
 // noteFiles stores the changes to files from the log of an ending agent, unless its host has
@@ -216,8 +216,8 @@ func noteFiles(ctx context.Context, a *Agents, told record.Result, session strin
 			if err != nil {
 				return err
 			}
-			own := slices.DeleteFunc(slices.Clone(calls), func(c files.Call) bool { return c.Below && len(below) > 0 })
-			return files.Add(a.Project.Step(tx, project.Caller{}), session, told.Frame, own)
+			own := slices.DeleteFunc(slices.Clone(calls), func(c usage.FileCall) bool { return c.Below && len(below) > 0 })
+			return usage.AddFiles(a.Project.Step(tx, project.Caller{}), session, told.Frame, own)
 		})
 		if err != nil {
 			return err

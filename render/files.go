@@ -7,16 +7,16 @@ import (
 	"github.com/samber/lo"
 
 	"flame/core"
-	"flame/project/files"
+	"flame/project/usage"
 )
 
 // Files returns the line about the files that were changed in a frame; it is empty
 // without any.
-func Files(l files.List) string {
+func Files(l usage.FileList) string {
 	if len(l.Files) == 0 {
 		return Field("Files", l.Trouble)
 	}
-	all := lo.Map(l.Files[:min(len(l.Files), maxListed)], func(f files.File, _ int) string { return core.OneLine(f.Path+changed(f), 0) })
+	all := lo.Map(l.Files[:min(len(l.Files), maxListed)], func(f usage.ChangedFile, _ int) string { return core.OneLine(f.Path+changed(f), 0) })
 	text := "Files: " + strings.Join(all, ", ")
 	if more := len(l.Files) - maxListed; more > 0 {
 		text += fmt.Sprintf(", and %d more", more)
@@ -28,7 +28,7 @@ func Files(l files.List) string {
 }
 
 // changed returns the kind and size of a change, to follow the path of the file.
-func changed(f files.File) string {
+func changed(f usage.ChangedFile) string {
 	text := ""
 	if f.From != "" {
 		text = " (was " + f.From + ")"
@@ -44,7 +44,7 @@ func changed(f files.File) string {
 }
 
 // Patches returns the patches of the files that were changed in a frame, by file.
-func Patches(l files.List) string {
+func Patches(l usage.FileList) string {
 	if len(l.Files) == 0 && l.Trouble == "" {
 		return "No file changes are known. Hosts do not report what shell commands change."
 	}

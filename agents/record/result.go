@@ -14,7 +14,7 @@ import (
 	"flame/core"
 	"flame/hosts"
 	"flame/project"
-	"flame/project/files"
+	"flame/project/usage"
 )
 
 // A Result is everything that an agent has done so far.
@@ -81,10 +81,10 @@ const maxPatches = 4 << 20
 
 // Calls returns the calls in an agent's log that changed files, including calls of its
 // subagents.
-func Calls(log iter.Seq[core.Message]) (calls []files.Call) {
+func Calls(log iter.Seq[core.Message]) (calls []usage.FileCall) {
 	size, whole := 0, 0 // bytes of patches; the first call that still has its patch
 	for m := range log {
-		for _, call := range files.CallsOf(m) {
+		for _, call := range usage.FileCallsOf(m) {
 			calls = append(calls, call)
 			for _, f := range call.Files {
 				size += len(f.Patch)

@@ -19,9 +19,9 @@ import (
 	"flame/hosts/hooks"
 	"flame/project"
 	"flame/project/children"
-	"flame/project/files"
 	"flame/project/stack"
 	"flame/project/turns"
+	"flame/project/usage"
 	"flame/transcripts"
 )
 
@@ -194,7 +194,7 @@ func (x *exchange) toolEnded() error {
 	if err := stack.NoteFiles(x.ctx, x.p, x.caller(), x.Files); err != nil {
 		return err
 	}
-	return files.Note(x.ctx, x.p, x.caller(), files.Call{ID: x.Call, Files: transcripts.OpenCodeFiles(x.Tool, x.Did.Input, x.Did.Metadata)})
+	return usage.NoteFileCall(x.ctx, x.p, x.caller(), usage.FileCall{ID: x.Call, Files: transcripts.OpenCodeFiles(x.Tool, x.Did.Input, x.Did.Metadata)})
 }
 
 func (x *exchange) toolFailed() error {

@@ -17,9 +17,9 @@ import (
 	"flame/project"
 	"flame/project/briefing"
 	"flame/project/children"
-	"flame/project/files"
 	"flame/project/stack"
 	"flame/project/sweep"
+	"flame/project/usage"
 	"flame/project/view"
 	"flame/tests/hooktest"
 )
@@ -212,7 +212,7 @@ func TestWhatAToolDidToFilesIsKeptOnce(t *testing.T) {
 	l.tell("tool.after", `"tool": "write", "call": "c3", "files": ["c.go"], "did": {"input": [], "metadata": 7}`)
 	details, err := view.DetailsOf(l.T.Context(), l.P, project.Caller{Session: "main", Host: opencode.Name}, "")
 	require.NoError(t, err)
-	assert.Equal(t, []files.File{
+	assert.Equal(t, []usage.ChangedFile{
 		{Path: "a.go", Kind: core.FileModified, Added: 1, Removed: 1, Changes: 1}, {Path: "b.go", Kind: core.FileAdded, Added: 1, Changes: 1},
 	}, details.Files.Files)
 }

@@ -9,7 +9,6 @@ import (
 
 	"flame/core"
 	"flame/project"
-	"flame/project/files"
 	"flame/project/usage"
 )
 
@@ -180,10 +179,7 @@ func dropEmptyRoot(s *project.Op, next string) (gone bool, err error) {
 		return false, err
 	}
 	to.Usage = to.Usage.Add(root.Usage)
-	return true, errors.Join(
-		s.Tx.SaveFrame(to), s.Tx.DeleteFrame(root.ID), project.MoveWork(s, root.ID, next), usage.MoveRequests(s.Tx, root.ID, next),
-		files.Move(s.Tx, root.ID, next), notLeft(s, root.ID),
-	)
+	return true, errors.Join(s.Tx.SaveFrame(to), s.Tx.DeleteFrame(root.ID), usage.MoveWork(s, root.ID, next), notLeft(s, root.ID))
 }
 
 // LiveOwner returns a session other than the caller's that still works in frame.

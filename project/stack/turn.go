@@ -9,7 +9,6 @@ import (
 	"flame/core/evidence"
 	"flame/project"
 	"flame/project/autonomy"
-	"flame/project/files"
 	"flame/project/usage"
 )
 
@@ -248,10 +247,7 @@ func (t *userTurns) split(s *project.Op) error {
 		return err
 	}
 	root.UpdatedAt = s.Now
-	err = errors.Join(
-		s.Tx.SaveFrame(root), s.Tx.SaveFrame(frame), project.MoveWork(s, root.ID, frame.ID), usage.MoveRequests(s.Tx, root.ID, frame.ID),
-		files.Move(s.Tx, root.ID, frame.ID),
-	)
+	err = errors.Join(s.Tx.SaveFrame(root), s.Tx.SaveFrame(frame), usage.MoveWork(s, root.ID, frame.ID))
 	if err != nil || first.Until == 0 {
 		return err
 	}

@@ -14,7 +14,6 @@ import (
 	"flame/project"
 	"flame/project/autonomy"
 	"flame/project/children"
-	"flame/project/files"
 	"flame/project/stack"
 	"flame/project/usage"
 )
@@ -314,7 +313,7 @@ func pruneRoot(tx project.Tx, id string, now core.Millis, remove bool) (*core.Fr
 		return nil, err
 	}
 	if remove {
-		return &root, errors.Join(tx.DeleteFrame(id), tx.DeleteRecord("frame", id), files.Delete(tx, id))
+		return &root, usage.DropFrame(tx, id)
 	}
 	root.ArchivedAt = now
 	return &root, tx.SaveFrame(root)

@@ -12,7 +12,7 @@ import (
 	"flame/core"
 	"flame/core/merge"
 	"flame/project"
-	"flame/project/files"
+	"flame/project/usage"
 )
 
 // Take merges documents of other machines into the tree, in transactions of at most about
@@ -117,7 +117,7 @@ func (t *taking) one(came merge.Doc) error {
 	case there:
 		delete(t.frames, d.ID)
 		t.changed++
-		return errors.Join(t.count(d.ID, known, known, false), t.tx.DeleteFrame(d.ID), files.Delete(t.tx, d.ID), t.tx.DeleteRecord("frame", d.ID))
+		return errors.Join(t.count(d.ID, known, known, false), usage.DropFrame(t.tx, d.ID))
 	}
 	return t.count(d.ID, known, false, false)
 }

@@ -9,7 +9,6 @@ import (
 	"flame/core"
 	"flame/core/fold"
 	"flame/project"
-	"flame/project/files"
 )
 
 // late is how much later than the log a gateway may report an answer, in ms: requests can
@@ -83,7 +82,7 @@ type telling struct {
 	old      []string // answers in the part that flame had to read again
 
 	work    []fold.Message
-	calls   []files.Call
+	calls   []FileCall
 	begun   core.Millis // from the counting
 	patches int         // bytes of those in calls
 }
@@ -130,7 +129,7 @@ func (t *telling) change(m core.Message) {
 	if work, tells := fold.ReadEntry(m); tells {
 		t.work = append(t.work, work)
 	}
-	for _, call := range files.CallsOf(m) {
+	for _, call := range FileCallsOf(m) {
 		t.calls = append(t.calls, call)
 		for _, f := range call.Files {
 			t.patches += len(f.Patch)
@@ -228,7 +227,7 @@ func (c *counting) keep(s *project.Op, told telling) (more bool, err error) {
 // timeline from upto on.
 func (c *counting) save(s *project.Op, session core.Session, told telling, upto core.Millis) error {
 	err := errors.Join(
-		spend(s, session.ID, c.home, told.spent), files.Add(s, session.ID, c.home, told.calls), c.noteWork(s, told.work),
+		spend(s, session.ID, c.home, told.spent), AddFiles(s, session.ID, c.home, told.calls), c.noteWork(s, told.work),
 		forgetWorked(s, session.ID, told.spent, upto),
 	)
 	if err != nil {

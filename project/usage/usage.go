@@ -1,8 +1,9 @@
 // Package usage counts the tokens and USD that sessions used, by the frames in which they
 // worked: from hosts' events, from hosts' logs, which it reads later, and from the
-// measurements of a gateway between hosts and their models. It keeps the differences between
-// the requests of a session to its model and the history that its host has: what flame left
-// out of the requests, and what it inserted.
+// measurements of a gateway between hosts and their models. It keeps which files changed meanwhile,
+// with patches, within limits: hosts report that of their tools for editing, but not of shell commands.
+// And it keeps the differences between the requests of a session to its model and the history that its
+// host has: what flame left out of the requests, and what it inserted.
 package usage
 
 import (
@@ -285,13 +286,18 @@ func note(tx project.Tx, kind project.RecordKind[tallies], id string, sums talli
 	return kind.Change(tx, id, func(kept *tallies) { *kept = kept.add(sums) })
 }
 
-// MoveRequests counts the requests made in frame from as made in frame to.
-func MoveRequests(tx project.Tx, from, to string) error {
-	moved, known, err := recordByFrame.Get(tx, from)
-	if !known || err != nil {
-		return err
-	}
-	return errors.Join(note(tx, recordByFrame, to, moved), recordByFrame.Delete(tx, from))
+// MoveWork has the work of the caller's session in frame from, with its requests and the files that it
+// changed, count as work in frame to.
+func MoveWork(s *project.Op, from, to string) error {
+	requests, err := recordByFrame.Find(s.Tx, from)
+	return errors.Join(
+		err, note(s.Tx, recordByFrame, to, requests), recordByFrame.Delete(s.Tx, from), moveFiles(s.Tx, from, to), project.MoveWork(s, from, to),
+	)
+}
+
+// DropFrame deletes a frame, and what flame keeps of it.
+func DropFrame(tx project.Tx, id string) error {
+	return errors.Join(tx.DeleteFrame(id), tx.DeleteRecord("frame", id), deleteFiles(tx, id))
 }
 
 // ClassTotals are those of the requests of one class that a gateway measured.

@@ -9,7 +9,6 @@ import (
 	"flame/core/fold"
 	"flame/core/summaries"
 	"flame/project"
-	"flame/project/files"
 	"flame/project/usage"
 )
 
@@ -26,7 +25,7 @@ type Details struct {
 	Closing   string              `json:"closing,omitempty"`         // of a root that ended: all that the next session needs; empty if there is nothing below it
 	Folded    *fold.Savings       `json:"folded,omitempty"`          // the text that folding left out of its session's requests; nil unless it was folded
 	Metered   []usage.ClassTotals `json:"metered,omitempty"`         // requests that a gateway measured while a session worked in it, by class
-	Files     files.List          `json:"changed,omitzero"`          // changed while a session worked in it, without patches
+	Files     usage.FileList      `json:"changed,omitzero"`          // changed while a session worked in it, without patches
 }
 
 // DetailsOf returns the caller's frame, or the frame that ref names.
@@ -74,7 +73,7 @@ func DetailsOf(ctx context.Context, p *project.Project, by project.Caller, ref s
 		if d.Metered, err = usage.OfFrame(s.Tx, d.Frame.ID); err != nil {
 			return err
 		}
-		if d.Files, err = files.Of(s, d.Frame.ID); err != nil {
+		if d.Files, err = usage.FilesOf(s, d.Frame.ID); err != nil {
 			return err
 		}
 		open, err := s.NearestOpen(s.Session.Current)

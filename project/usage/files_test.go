@@ -1,4 +1,4 @@
-package files_test
+package usage_test
 
 import (
 	"encoding/json"
@@ -12,9 +12,9 @@ import (
 
 	"flame/core"
 	"flame/project"
-	"flame/project/files"
 	"flame/project/stack"
 	"flame/project/sweep"
+	"flame/project/usage"
 	"flame/tests/projecttest"
 )
 
@@ -39,10 +39,10 @@ func edited(at core.Millis, call, path string, removed, added string) string {
 }
 
 // of returns what is known of a frame.
-func of(f *projecttest.Fixture, frame string) (l files.List) {
+func of(f *projecttest.Fixture, frame string) (l usage.FileList) {
 	f.T.Helper()
 	require.NoError(f.T, f.Store.View(f.Ctx, func(tx project.Tx) (err error) {
-		l, err = files.WithPatches(f.Project.Step(tx, project.Caller{}), frame)
+		l, err = usage.FilesWithPatches(f.Project.Step(tx, project.Caller{}), frame)
 		return err
 	}))
 	return l
@@ -61,7 +61,7 @@ func TestChangesAreThoseOfTheFrameWorkedInAtTheTime(t *testing.T) {
 	log.Write(edited(f.Tick(), "c4", "/w/a.go", "more\n", ""))
 	f.Count(s, log)
 
-	assert.Equal(t, files.List{Files: []files.File{{
+	assert.Equal(t, usage.FileList{Files: []usage.ChangedFile{{
 		Path: "/w/a.go", Kind: core.FileModified, Added: 2, Removed: 2, Changes: 2, Patch: "@@ -1,1 +1,1 @@\n-old\n+new\n+more\n@@ -1,1 +1,1 @@\n-more\n",
 	}}}, of(f, outer.ID))
 	assert.Len(t, of(f, inner.ID).Files, 2)
@@ -134,8 +134,8 @@ func TestOldPatchesMakeRoomAndAreCounted(t *testing.T) {
 			assert.True(t, file.Cut && file.Patch == "", i)
 		}
 	}
-	assert.LessOrEqual(t, size, files.MaxBytes)
-	assert.Greater(t, size, files.MaxBytes/2)
+	assert.LessOrEqual(t, size, usage.MaxPatchBytes)
+	assert.Greater(t, size, usage.MaxPatchBytes/2)
 	assert.Equal(t, 8, l.Dropped)
 }
 
@@ -150,12 +150,12 @@ func TestTooManyFilesAreCounted(t *testing.T) {
 	log.Write(lines.String())
 	f.Count(projecttest.Host("s"), log)
 	l := of(f, frame.ID)
-	assert.Len(t, l.Files, files.MaxFiles)
+	assert.Len(t, l.Files, usage.MaxFiles)
 	assert.Equal(t, 100, l.More)
 }
 
 // called is a line of a subagent's log, and ended the one that tells how that ended.
-func called(at core.Millis, call, path string) string {
+func editCalled(at core.Millis, call, path string) string {
 	return fmt.Sprintf(`{"type":"assistant","agentId":"c","timestamp":%q,"message":{"content":[{"type":"tool_use","id":%q,"name":"Write",`+
 		`"input":{"file_path":%q,"content":"a\n"}}]}}`+"\n", projecttest.Stamp(at), call, path)
 }
@@ -173,13 +173,13 @@ func TestASubagentsCallCountsOnceItEndedWell(t *testing.T) {
 	f.Bind(projecttest.Host("s"), "call", "c")
 	by := projecttest.Host("c")
 	child := f.Current(by)
-	log.Write(called(f.Tick(), "c1", "/w/new") + called(f.Tick(), "c2", "/w/old") + called(f.Tick(), "c3", "/w/denied") + called(f.Tick(), "c4", "/w/open"))
+	log.Write(editCalled(f.Tick(), "c1", "/w/new") + editCalled(f.Tick(), "c2", "/w/old") + editCalled(f.Tick(), "c3", "/w/denied") + editCalled(f.Tick(), "c4", "/w/open"))
 	f.Count(by, log)
 	assert.Empty(t, of(f, child).Files)
 	log.Write(ended(f.Tick(), "c1", "File created successfully at: /w/new (file state is current)", false) +
 		ended(f.Tick(), "c2", "The file /w/old has been updated successfully.", false) + ended(f.Tick(), "c3", "not allowed", true))
 	f.Count(by, log)
-	assert.Equal(t, []files.File{
+	assert.Equal(t, []usage.ChangedFile{
 		{Path: "/w/new", Kind: core.FileAdded, Added: 1, Changes: 1, Patch: "@@ -0,0 +1,1 @@\n+a\n"},
 		{Path: "/w/old", Kind: core.FileModified, Added: 1, Changes: 1, Patch: "@@ -0,0 +1,1 @@\n+a\n", Inexact: true},
 	}, of(f, child).Files)
@@ -189,8 +189,8 @@ func TestASubagentsCallCountsOnceItEndedWell(t *testing.T) {
 // that counts as one without work.
 func removed(f *projecttest.Fixture, by project.Caller) {
 	f.T.Helper()
-	call := files.Call{ID: "c1", Files: []core.FileChange{{Path: "/w/a", Kind: core.FileDeleted, Removed: 1, Patch: "@@ -1,1 +0,0 @@\n-a\n"}}}
-	require.NoError(f.T, files.Note(f.Ctx, f.Project, by, call))
+	call := usage.FileCall{ID: "c1", Files: []core.FileChange{{Path: "/w/a", Kind: core.FileDeleted, Removed: 1, Patch: "@@ -1,1 +0,0 @@\n-a\n"}}}
+	require.NoError(f.T, usage.NoteFileCall(f.Ctx, f.Project, by, call))
 }
 
 func TestAWrittenFileIsAnArtifactWithoutAnEvent(t *testing.T) {

@@ -1,4 +1,4 @@
-package files
+package usage
 
 import (
 	"context"
@@ -12,8 +12,8 @@ import (
 	"flame/project"
 )
 
-// A Call is what a host reports about one call of a tool.
-type Call struct {
+// A FileCall is what a host reports about one call of a tool.
+type FileCall struct {
 	ID     string
 	At     core.Millis
 	Files  []core.FileChange
@@ -22,11 +22,11 @@ type Call struct {
 	Failed bool // it changed nothing
 }
 
-// CallsOf returns the calls in a message that change files.
-func CallsOf(m core.Message) (calls []Call) {
+// FileCallsOf returns the calls in a message that change files.
+func FileCallsOf(m core.Message) (calls []FileCall) {
 	below := m.Agent != "" || m.SpawnCall != "" // for results of these, hosts report only how the call ended
 	for _, p := range m.Parts {
-		call := Call{ID: p.CallID, At: m.Time, Files: p.Files, Below: below, Failed: p.Failed}
+		call := FileCall{ID: p.CallID, At: m.Time, Files: p.Files, Below: below, Failed: p.Failed}
 		switch {
 		case p.CallID == "":
 		case p.Type == core.PartToolCall && len(p.Files) > 0:
@@ -58,10 +58,10 @@ const (
 	maxAsked = 20
 )
 
-// Add records reported calls of a session, each of them once: their changes belong to the
+// AddFiles records reported calls of a session, each of them once: their changes belong to the
 // frame in which the session worked at the time, by default to home. It drops changes in a
 // deleted frame.
-func Add(s *project.Op, session, home string, calls []Call) error {
+func AddFiles(s *project.Op, session, home string, calls []FileCall) error {
 	if len(calls) == 0 {
 		return nil
 	}
@@ -69,12 +69,12 @@ func Add(s *project.Op, session, home string, calls []Call) error {
 	if err != nil {
 		return err
 	}
-	return add(s, session, calls, func(at core.Millis) string { return worked.At(at, home) })
+	return addCalls(s, session, calls, func(at core.Millis) string { return worked.At(at, home) })
 }
 
-// Note records a call of the caller that a host reports as just ended, once. The call belongs
+// NoteFileCall records a call of the caller that a host reports as just ended, once. The call belongs
 // to the caller's frame; without a frame Note records nothing.
-func Note(ctx context.Context, p *project.Project, by project.Caller, call Call) error {
+func NoteFileCall(ctx context.Context, p *project.Project, by project.Caller, call FileCall) error {
 	if call.ID == "" || len(call.Files) == 0 {
 		return nil
 	}
@@ -83,12 +83,12 @@ func Note(ctx context.Context, p *project.Project, by project.Caller, call Call)
 		if err != nil || !ok {
 			return err
 		}
-		return add(s, s.Session.ID, []Call{call}, func(core.Millis) string { return frame.ID })
+		return addCalls(s, s.Session.ID, []FileCall{call}, func(core.Millis) string { return frame.ID })
 	})
 }
 
-// add records calls in the frames that frameAt returns.
-func add(s *project.Op, session string, calls []Call, frameAt func(core.Millis) string) error {
+// addCalls records calls in the frames that frameAt returns.
+func addCalls(s *project.Op, session string, calls []FileCall, frameAt func(core.Millis) string) error {
 	k, err := recordCalls.Find(s.Tx, session)
 	if err != nil {
 		return err
@@ -105,7 +105,7 @@ func add(s *project.Op, session string, calls []Call, frameAt func(core.Millis) 
 		if err != nil {
 			return err
 		}
-		if err := errors.Join(note(s.Tx, id, byFrame[id]), artifacts(s, frame, byFrame[id])); err != nil {
+		if err := errors.Join(noteFiles(s.Tx, id, byFrame[id]), artifacts(s, frame, byFrame[id])); err != nil {
 			return err
 		}
 	}
@@ -124,7 +124,7 @@ func artifacts(s *project.Op, frame core.Frame, changes []core.FileChange) error
 
 // settle returns the changes by new calls, by the frames in which they were made, and reports
 // whether it learned anything.
-func (k *known) settle(calls []Call, frameAt func(core.Millis) string) (byFrame map[string][]core.FileChange, told bool) {
+func (k *known) settle(calls []FileCall, frameAt func(core.Millis) string) (byFrame map[string][]core.FileChange, told bool) {
 	byFrame, noted := map[string][]core.FileChange{}, map[string]bool{}
 	for _, id := range k.Noted {
 		noted[id] = true

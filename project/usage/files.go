@@ -1,7 +1,4 @@
-// Package files keeps which files changed while a session worked in a frame, with patches,
-// within limits. It knows them from hosts' reports about their tools for editing. No host
-// reports the changes of a shell command.
-package files
+package usage
 
 import (
 	"errors"
@@ -17,13 +14,13 @@ import (
 
 // Limits of the changes that flame keeps for a frame.
 const (
-	MaxFiles   = 500       // it only counts changes of further files
-	MaxBytes   = 256 << 10 // of patches; the newest stay
-	maxPatches = 500       // the newest stay
+	MaxFiles      = 500       // it only counts changes of further files
+	MaxPatchBytes = 256 << 10 // of patches; the newest stay
+	maxKept       = 500       // the newest stay
 )
 
-// A File is a file that was changed while a session worked in a frame.
-type File struct {
+// A ChangedFile is a file that was changed while a session worked in a frame.
+type ChangedFile struct {
 	Path    string          `json:"path"`           // relative to the worktree, if it lies inside
 	From    string          `json:"from,omitempty"` // its path before it was moved
 	Kind    core.ChangeKind `json:"kind"`
@@ -42,26 +39,26 @@ type File struct {
 	Inexact bool `json:"inexact,omitempty"`
 }
 
-// A List has the files that were changed in a frame.
-type List struct {
-	Files   []File `json:"files"`             // by path
-	Dropped int    `json:"dropped,omitempty"` // patches dropped to save space
-	More    int    `json:"more,omitempty"`    // changes of files beyond MaxFiles
-	Trouble string `json:"trouble,omitempty"` // why the list is incomplete
+// A FileList has the files that were changed in a frame.
+type FileList struct {
+	Files   []ChangedFile `json:"files"`             // by path
+	Dropped int           `json:"dropped,omitempty"` // patches dropped to save space
+	More    int           `json:"more,omitempty"`    // changes of files beyond MaxFiles
+	Trouble string        `json:"trouble,omitempty"` // why the list is incomplete
 }
 
 // IsZero reports whether the list says nothing.
-func (l List) IsZero() bool { return len(l.Files) == 0 && l.Trouble == "" }
+func (l FileList) IsZero() bool { return len(l.Files) == 0 && l.Trouble == "" }
 
 // changed is the record of a frame. Each patch has a separate record, so that flame need not
 // write all patches again for a new one.
 type changed struct {
-	Files   []File `json:"files"` // without patches; in the order of their first change
-	First   int    `json:"first"` // number of the oldest kept patch
-	Next    int    `json:"next"`  // number of the next patch
-	Bytes   int    `json:"bytes"` // of the kept patches
-	Dropped int    `json:"dropped"`
-	More    int    `json:"more"`
+	Files   []ChangedFile `json:"files"` // without patches; in the order of their first change
+	First   int           `json:"first"` // number of the oldest kept patch
+	Next    int           `json:"next"`  // number of the next patch
+	Bytes   int           `json:"bytes"` // of the kept patches
+	Dropped int           `json:"dropped"`
+	More    int           `json:"more"`
 }
 
 // A patch is the change of one file by one call.
@@ -78,8 +75,8 @@ const (
 // patchID returns the id of a frame's patch; they sort by their numbers.
 func patchID(frame string, number int) string { return fmt.Sprintf("%s/%010d", frame, number) }
 
-// note adds changes to a frame, in order.
-func note(tx project.Tx, frame string, changes []core.FileChange) error {
+// noteFiles adds changes to a frame, in order.
+func noteFiles(tx project.Tx, frame string, changes []core.FileChange) error {
 	all, err := recordChanged.Find(tx, frame)
 	if err != nil {
 		return err
@@ -89,13 +86,13 @@ func note(tx project.Tx, frame string, changes []core.FileChange) error {
 }
 
 // fileOf returns a file after one change, without its patch.
-func fileOf(c core.FileChange) File {
-	return File{Path: c.Path, From: c.From, Kind: c.Kind, Added: c.Added, Removed: c.Removed, Changes: 1, Cut: c.Cut, Inexact: c.Inexact}
+func fileOf(c core.FileChange) ChangedFile {
+	return ChangedFile{Path: c.Path, From: c.From, Kind: c.Kind, Added: c.Added, Removed: c.Removed, Changes: 1, Cut: c.Cut, Inexact: c.Inexact}
 }
 
 // add adds later changes of a file, and reports whether the list has room for it.
-func (all *changed) add(f File) bool {
-	i := slices.IndexFunc(all.Files, func(known File) bool { return known.Path == f.Path })
+func (all *changed) add(f ChangedFile) bool {
+	i := slices.IndexFunc(all.Files, func(known ChangedFile) bool { return known.Path == f.Path })
 	switch {
 	case i >= 0:
 		one := &all.Files[i]
@@ -114,12 +111,12 @@ func (all *changed) add(f File) bool {
 // keep writes patches, and drops the oldest beyond the limits.
 func (all *changed) keep(tx project.Tx, frame string, patches []core.FileChange) error {
 	from, size := len(patches), 0
-	for from > 0 && size+len(patches[from-1].Patch) <= MaxBytes && len(patches)-from < maxPatches {
+	for from > 0 && size+len(patches[from-1].Patch) <= MaxPatchBytes && len(patches)-from < maxKept {
 		from--
 		size += len(patches[from].Patch)
 	}
 	dropped := map[string]bool{}
-	for all.First < all.Next && (from > 0 || all.Bytes+size > MaxBytes || all.Next-all.First+len(patches) > maxPatches) {
+	for all.First < all.Next && (from > 0 || all.Bytes+size > MaxPatchBytes || all.Next-all.First+len(patches) > maxKept) {
 		path, err := all.drop(tx, patchID(frame, all.First))
 		if err != nil {
 			return err
@@ -164,11 +161,11 @@ func patchesOf(tx project.Tx, frame string, f func(patch)) error {
 	})
 }
 
-// Of returns the files that were changed in a frame, without the patches.
-func Of(s *project.Op, frame string) (List, error) { return of(s, frame, nil) }
+// FilesOf returns the files that were changed in a frame, without the patches.
+func FilesOf(s *project.Op, frame string) (FileList, error) { return filesOf(s, frame, nil) }
 
-// WithPatches is Of with the patches.
-func WithPatches(s *project.Op, frame string) (List, error) {
+// FilesWithPatches is Of with the patches.
+func FilesWithPatches(s *project.Op, frame string) (FileList, error) {
 	texts := map[string]*strings.Builder{}
 	err := patchesOf(s.Tx, frame, func(p patch) {
 		if texts[p.Path] == nil {
@@ -177,17 +174,17 @@ func WithPatches(s *project.Op, frame string) (List, error) {
 		texts[p.Path].WriteString(p.Text)
 	})
 	if err != nil {
-		return List{}, err
+		return FileList{}, err
 	}
-	return of(s, frame, texts)
+	return filesOf(s, frame, texts)
 }
 
-func of(s *project.Op, frame string, patches map[string]*strings.Builder) (List, error) {
+func filesOf(s *project.Op, frame string, patches map[string]*strings.Builder) (FileList, error) {
 	all, err := recordChanged.Find(s.Tx, frame)
 	if err != nil {
-		return List{}, err
+		return FileList{}, err
 	}
-	l := List{Files: []File{}, Dropped: all.Dropped, More: all.More}
+	l := FileList{Files: []ChangedFile{}, Dropped: all.Dropped, More: all.More}
 	for _, f := range all.Files {
 		if text := patches[f.Path]; text != nil {
 			f.Patch = text.String()
@@ -195,13 +192,13 @@ func of(s *project.Op, frame string, patches map[string]*strings.Builder) (List,
 		f.Path, f.From = s.Project.Relative(f.Path), s.Project.Relative(f.From)
 		l.Files = append(l.Files, f)
 	}
-	slices.SortFunc(l.Files, func(a, b File) int { return strings.Compare(a.Path, b.Path) })
+	slices.SortFunc(l.Files, func(a, b ChangedFile) int { return strings.Compare(a.Path, b.Path) })
 	return l, nil
 }
 
-// ListOf returns the list of changes from another source, one for each file.
-func ListOf(changes []core.FileChange) List {
-	l := List{Files: []File{}}
+// FileListOf returns the list of changes from another source, one for each file.
+func FileListOf(changes []core.FileChange) FileList {
+	l := FileList{Files: []ChangedFile{}}
 	for _, c := range changes {
 		if len(l.Files) >= MaxFiles {
 			l.More++
@@ -211,12 +208,12 @@ func ListOf(changes []core.FileChange) List {
 		f.Patch = c.Patch
 		l.Files = append(l.Files, f)
 	}
-	slices.SortFunc(l.Files, func(a, b File) int { return strings.Compare(a.Path, b.Path) })
+	slices.SortFunc(l.Files, func(a, b ChangedFile) int { return strings.Compare(a.Path, b.Path) })
 	return l
 }
 
 // Bare returns l without the patches.
-func (l List) Bare() List {
+func (l FileList) Bare() FileList {
 	l.Files = slices.Clone(l.Files)
 	for i := range l.Files {
 		l.Files[i].Patch = ""
@@ -224,8 +221,8 @@ func (l List) Bare() List {
 	return l
 }
 
-// Move moves the changes in frame from to frame to.
-func Move(tx project.Tx, from, to string) error {
+// moveFiles moves the changes in frame from to frame to.
+func moveFiles(tx project.Tx, from, to string) error {
 	moved, known, err := recordChanged.Get(tx, from)
 	if !known || err != nil {
 		return err
@@ -235,11 +232,11 @@ func Move(tx project.Tx, from, to string) error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(merge(tx, to, moved, changes), Delete(tx, from))
+	return errors.Join(mergeFiles(tx, to, moved, changes), deleteFiles(tx, from))
 }
 
-// merge adds moved changes, with their patches, to a frame.
-func merge(tx project.Tx, frame string, moved changed, patches []core.FileChange) error {
+// mergeFiles adds moved changes, with their patches, to a frame.
+func mergeFiles(tx project.Tx, frame string, moved changed, patches []core.FileChange) error {
 	all, err := recordChanged.Find(tx, frame)
 	if err != nil {
 		return err
@@ -251,7 +248,7 @@ func merge(tx project.Tx, frame string, moved changed, patches []core.FileChange
 	return errors.Join(all.keep(tx, frame, patches), recordChanged.Save(tx, frame, all))
 }
 
-// Delete deletes the changes of files in a frame.
-func Delete(tx project.Tx, frame string) error {
+// deleteFiles deletes the changes of files in a frame.
+func deleteFiles(tx project.Tx, frame string) error {
 	return errors.Join(recordPatch.Clear(tx, frame+"/"), recordChanged.Delete(tx, frame))
 }
