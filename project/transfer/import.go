@@ -70,7 +70,7 @@ func ImportHistory(ctx context.Context, p *project.Project, state State) (Import
 			return importFrame(tx, f, done)
 		}
 		now := grown(have, f.Frame)
-		if sameFrame(now, have) {
+		if same(now, have) {
 			return importFrame(tx, f, done)
 		}
 		done.Grown++
@@ -142,7 +142,8 @@ const maxRecent = 20
 func importFrame(tx project.Tx, f StateFrame, done *Imported) error {
 	have, err := tx.Frame(f.ID)
 	if err == nil {
-		if sameFrame(have, f.Frame) {
+		f.Machine = have.Machine // a frame belongs to the machine that works in it
+		if same(have, f.Frame) {
 			done.Unchanged++
 		} else {
 			done.Kept = append(done.Kept, have.ID)
@@ -158,17 +159,8 @@ func importFrame(tx project.Tx, f StateFrame, done *Imported) error {
 			return err
 		}
 	}
-	f.Machine = "" // a frame belongs to the machine that works in it
+	f.Machine = ""
 	return tx.SaveFrame(f.Frame)
-}
-
-// sameFrame reports whether two frames agree in all fields, whatever machines they belong to. A
-// list without elements is the same as none.
-func sameFrame(a, b core.Frame) bool {
-	a.Machine, b.Machine = "", ""
-	first, errA := json.Marshal(StateFrame{Frame: a})
-	second, errB := json.Marshal(StateFrame{Frame: b})
-	return errA == nil && errB == nil && string(first) == string(second)
 }
 
 // readState reads state.json and the frame files beside it. If both contain a frame,
