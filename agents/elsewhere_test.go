@@ -146,8 +146,7 @@ func TestAnAgentElsewhereLooksLikeALocalAgent(t *testing.T) {
 	assert.FileExists(t, filepath.Join(s.Folder(run.ID), supervise.OutputFile))
 	assert.Zero(t, s.frame(run.Frame).Usage, "the worker's machine charges the frame")
 	require.NoError(t, s.Project.Store.View(s.ctx, func(tx project.Tx) error {
-		var tree record.Tree
-		_, err := record.Trees.Load(tx, run.Tree, &tree)
+		tree, err := record.Trees.Find(tx, run.Tree)
 		assert.InDelta(t, 0.75, tree.CostUSD, 1e-9, "the asking machine enforces the limits of the tree")
 		return err
 	}))
@@ -424,8 +423,7 @@ func TestAgentsEndWithTheirWorker(t *testing.T) {
 	gone := supervise.Self()
 	gone.PID = 1 << 22 // no process has it
 	require.NoError(t, s.Project.Store.Update(s.ctx, func(tx project.Tx) error {
-		var live record.ActiveAgent
-		_, err := record.ActiveAgents.Load(tx, run.ID, &live)
+		live, err := record.ActiveAgents.Find(tx, run.ID)
 		live.Worker = gone
 		return errors.Join(err, record.ActiveAgents.Save(tx, run.ID, live))
 	}))

@@ -151,8 +151,7 @@ func TestWaitingEndsOnceAHandoffIsResolved(t *testing.T) {
 	require.Error(t, soon.Err(), "it waited until the limit")
 
 	require.NoError(t, s.Project.Store.Update(s.ctx, func(tx project.Tx) error {
-		var h record.Handoff
-		_, err := record.Handoffs.Load(tx, run.ID, &h)
+		h, err := record.Handoffs.Find(tx, run.ID)
 		h.Resolved = true
 		return errors.Join(err, record.Handoffs.Save(tx, run.ID, h))
 	}))

@@ -51,8 +51,7 @@ func TestUsageOfALostWorkerCounts(t *testing.T) {
 	assert.Equal(t, int64(140), run.Outcome.Tokens())
 	assert.InDelta(t, 0.8, run.Outcome.Cost(), 1e-9)
 	require.NoError(t, s.Project.Store.View(s.ctx, func(tx project.Tx) error {
-		var tree record.Tree
-		_, err := record.Trees.Load(tx, run.Tree, &tree)
+		tree, err := record.Trees.Find(tx, run.Tree)
 		assert.InDelta(t, 0.8, tree.CostUSD, 1e-9, "the limits of the tree include the usage of lost attempts")
 		return err
 	}))

@@ -86,7 +86,7 @@ func (p *Project) TakeAnnounced(ctx context.Context, call string) (found *Announ
 	err = p.Store.Run(ctx, func(tx Tx) error {
 		found = nil
 		var a announcements
-		if hooked, err = recordAnnounced.Load(tx, host.id(), &a); err != nil {
+		if a, hooked, err = recordAnnounced.Get(tx, host.id()); err != nil {
 			return err
 		}
 		now := p.Now()

@@ -143,8 +143,7 @@ func armRetention(s *Op) error {
 	if !s.Fresh {
 		return nil
 	}
-	var armed bool
-	if known, err := recordArmed.Load(s.Tx, "", &armed); known || err != nil {
+	if _, known, err := recordArmed.Get(s.Tx, ""); known || err != nil {
 		return err
 	}
 	if err := recordArmed.Save(s.Tx, "", true); err != nil {

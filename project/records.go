@@ -18,25 +18,17 @@ import (
 // "session.turns".
 type RecordKind[T any] string
 
-// Load reads a record into into and reports whether there is one; if not, into stays as
-// it is. Fields that the record leaves out become zero.
-func (k RecordKind[T]) Load(from Records, id string, into *T) (known bool, err error) {
-	var record T
-	if known, err = from.Record(string(k), id, &record); known && err == nil {
-		*into = record
-	}
-	return known, err
-}
-
 // Get returns a record, zero if there is none, and reports whether there is one.
 func (k RecordKind[T]) Get(from Records, id string) (record T, known bool, err error) {
-	known, err = k.Load(from, id, &record)
+	if known, err = from.Record(string(k), id, &record); err != nil {
+		record = *new(T)
+	}
 	return record, known, err
 }
 
 // Find returns a record, or the zero value without one.
-func (k RecordKind[T]) Find(from Records, id string) (record T, err error) {
-	_, err = k.Load(from, id, &record)
+func (k RecordKind[T]) Find(from Records, id string) (T, error) {
+	record, _, err := k.Get(from, id)
 	return record, err
 }
 
@@ -192,10 +184,9 @@ func (n Setting[T]) Change(tx Records, patch any) (updated bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	before := maps.Clone(changed)
-	maps.Copy(changed, fields)
+	now := lo.Assign(changed, fields)
 	same := func(a, b json.RawMessage) bool { return string(a) == string(b) }
-	return !maps.EqualFunc(before, changed, same), n.record().Save(tx, "", changed)
+	return !maps.EqualFunc(changed, now, same), n.record().Save(tx, "", now)
 }
 
 // AddRemove returns a list with add, if that is not empty, and without remove; nil if this
@@ -226,9 +217,7 @@ func (n Setting[T]) Changed(tx Records) ([]string, error) {
 }
 
 func (n Setting[T]) changed(tx Records) (map[string]json.RawMessage, error) {
-	changed := map[string]json.RawMessage{}
-	_, err := n.record().Load(tx, "", &changed)
-	return changed, err
+	return n.record().Find(tx, "")
 }
 
 // fieldsOf returns the JSON members of v.
@@ -261,7 +250,4 @@ func (p *Project) Off(ctx context.Context) (bool, error) {
 }
 
 // Off reports whether hooks and context injection are off for the project.
-func (s *Op) Off() (off bool, err error) {
-	_, err = recordOff.Load(s.Tx, "", &off)
-	return off, err
-}
+func (s *Op) Off() (bool, error) { return recordOff.Find(s.Tx, "") }

@@ -180,8 +180,9 @@ const toldOf project.RecordKind[map[string]core.AgentState] = "machine.told" // 
 
 // tellRemote writes events of agents that began or ended on another machine.
 func tellRemote(tx project.Tx, machine string, all []RemoteAgent, now core.Millis) error {
-	was, is, news := map[string]core.AgentState{}, make(map[string]core.AgentState, len(all)), false
-	if _, err := toldOf.Load(tx, machine, &was); err != nil {
+	is, news := make(map[string]core.AgentState, len(all)), false
+	was, err := toldOf.Find(tx, machine)
+	if err != nil {
 		return err
 	}
 	for _, a := range all {

@@ -107,8 +107,7 @@ func outsideAgents(s *project.Op) (string, error) {
 
 // isAgents reports whether an agent, or a host's own subagent, works in a frame.
 func isAgents(s *project.Op, frame core.Frame) (bool, error) {
-	agent := ""
-	if known, err := project.RecordAgentFrame.Load(s.Tx, frame.ID, &agent); known || err != nil {
+	if _, known, err := project.RecordAgentFrame.Get(s.Tx, frame.ID); known || err != nil {
 		return known, err
 	}
 	session, err := s.Tx.Session(frame.Session)

@@ -1,6 +1,7 @@
 package stack
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -72,7 +73,7 @@ func Summarize(ctx context.Context, p *project.Project, by project.Caller, ref, 
 			return storeSummary(s, &done.Frame, summary)
 		}
 		mark := compactionMark{summaries.ManualSummary, note}
-		if waiting, err := recordPending.Load(s.Tx, done.Frame.ID, &summaries.PendingPop{}); err != nil {
+		if _, waiting, err := recordPending.Get(s.Tx, done.Frame.ID); err != nil {
 			return err
 		} else if waiting {
 			mark.Type = summaries.FrameCompletion // a pop still waits for its summary
@@ -92,11 +93,11 @@ func Summarize(ctx context.Context, p *project.Project, by project.Caller, ref, 
 
 // CompactionInput returns the input of a compaction prompt for frame.
 func CompactionInput(s *project.Op, frame core.Frame) (in summaries.Input, err error) {
-	mark := compactionMark{Type: summaries.Overflow}
-	if _, err = recordCompaction.Load(s.Tx, frame.ID, &mark); err != nil {
+	mark, err := recordCompaction.Find(s.Tx, frame.ID)
+	if err != nil {
 		return in, err
 	}
-	in = summaries.Input{Type: mark.Type, Note: mark.Note, Frame: frame, Now: s.Now}
+	in = summaries.Input{Type: cmp.Or(mark.Type, summaries.Overflow), Note: mark.Note, Frame: frame, Now: s.Now}
 	if frame.Parent != "" {
 		parent, err := s.Tx.Frame(frame.Parent)
 		if err != nil {

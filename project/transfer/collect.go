@@ -119,7 +119,7 @@ func withoutDoc(tx project.Tx, revision int64) (n int, err error) {
 		return 0, err
 	}
 	changed, err = project.Filter(changed, func(f core.Frame) (bool, error) {
-		known, err := recordDoc.Load(tx, f.ID, new(merge.Doc))
+		_, known, err := recordDoc.Get(tx, f.ID)
 		return !known, err
 	})
 	return len(changed), err
@@ -184,7 +184,7 @@ func noteMissing(b *batch, ids []string) (docs []merge.Doc, n int, err error) {
 func (b *batch) putBack(was merge.Doc) error {
 	f := was.Frame(b.clock.Machine)
 	if f.Parent != "" {
-		cut, err := recordCut.Load(b.tx, f.ID, new(string))
+		_, cut, err := recordCut.Get(b.tx, f.ID)
 		if err != nil {
 			return err
 		}

@@ -66,13 +66,11 @@ func (b *batch) frames(ids []string) (map[string]core.Frame, error) {
 // begin reads the state that lasts between transactions.
 func begin(p *project.Project, tx project.Tx, machine string) (*batch, error) {
 	b := &batch{tx: tx, s: p.Step(tx, project.Caller{})}
-	_, err := recordClock.Load(tx, "", &b.clock)
-	if err == nil {
-		_, err = recordHere.Load(tx, "", &b.here)
-	}
-	b.clock.Machine = machine
-	b.began, b.were = b.clock, b.here
-	return b, err
+	clock, err := recordClock.Find(tx, "")
+	here, wrong := recordHere.Find(tx, "")
+	clock.Machine = machine
+	b.clock, b.began, b.here, b.were = clock, clock, here, here
+	return b, errors.Join(err, wrong)
 }
 
 // tell writes the events about the changes.

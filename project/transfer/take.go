@@ -130,7 +130,8 @@ func (b *batch) count(id string, known, counted, is bool) error {
 	}
 	gone := false
 	if known {
-		if _, err := recordGone.Load(b.tx, id, &gone); err != nil {
+		var err error
+		if gone, err = recordGone.Find(b.tx, id); err != nil {
 			return err
 		}
 	}
@@ -247,7 +248,7 @@ const atOnce = 50
 // is the agreed document.
 func (b *batch) parent(f core.Frame, was merge.Doc) (parent string, err error) {
 	if parent = f.Parent; parent == "" && f.ID != "" && (was.ID == "" || was.Work.Parent != "") {
-		_, err = recordCut.Load(b.tx, f.ID, &parent)
+		parent, err = recordCut.Find(b.tx, f.ID)
 	}
 	return parent, err
 }
@@ -304,8 +305,9 @@ func (t *taking) uncut(f core.Frame) error {
 	if err != nil || !ends {
 		return err
 	}
-	root, parent := up[len(up)-1], ""
-	if cut, err := recordCut.Load(t.tx, root.ID, &parent); err != nil || !cut {
+	root := up[len(up)-1]
+	parent, cut, err := recordCut.Get(t.tx, root.ID)
+	if err != nil || !cut {
 		return err
 	}
 	cycle, _, err := t.way(parent, root.ID)

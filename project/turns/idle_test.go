@@ -18,8 +18,8 @@ const minute = core.Millis(60_000)
 func idleOf(f *projecttest.Fixture, session string, begin core.Millis) (spans []string) {
 	f.T.Helper()
 	var all []core.Stretch
-	require.NoError(f.T, f.Store.View(f.Ctx, func(tx project.Tx) error {
-		_, err := project.RecordIdle.Load(tx, session, &all)
+	require.NoError(f.T, f.Store.View(f.Ctx, func(tx project.Tx) (err error) {
+		all, err = project.RecordIdle.Find(tx, session)
 		return err
 	}))
 	for _, idle := range all {

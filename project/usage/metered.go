@@ -121,12 +121,12 @@ func meterOf(s *project.Op) (m meter, err error) {
 	if err != nil {
 		return m, err
 	}
-	known, err := recordJoined.Load(s.Tx, s.Session.ID, &m.joined)
+	known := false
+	if m.joined, known, err = recordJoined.Get(s.Tx, s.Session.ID); !known && log.Until > 0 {
+		m.Unread = log
+	}
 	if err != nil {
 		return m, err
-	}
-	if !known && log.Until > 0 {
-		m.Unread = log
 	}
 	if m.from, err = supervised(s, log); err != nil {
 		return m, err

@@ -81,11 +81,10 @@ func (c *RequestLog) newestAnswer(history []fold.Message) (newest core.Millis) {
 
 // load returns a session's conversation, and reports whether there is a record of it.
 func load(tx project.Tx, session string) (c RequestLog, known bool, err error) {
-	left, err := recordLedger.Load(tx, session, &c.record)
-	if err != nil {
-		return c, false, err
+	var left, answered bool
+	if c.record, left, err = recordLedger.Get(tx, session); err == nil {
+		c.answers, answered, err = recordAnswers.Get(tx, session)
 	}
-	answered, err := recordAnswers.Load(tx, session, &c.answers)
 	return c, left || answered, err
 }
 

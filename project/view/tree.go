@@ -297,12 +297,11 @@ func agentOf(s *project.Op, frame core.Frame, session core.Session) (string, err
 		}
 		return agentType, nil
 	case session.Root == "":
-		var id string
-		var work project.AgentWork
-		if known, err := project.RecordAgentFrame.Load(s.Tx, frame.ID, &id); err != nil || !known {
+		id, known, err := project.RecordAgentFrame.Get(s.Tx, frame.ID)
+		if err != nil || !known {
 			return "", err
 		}
-		_, err := project.RecordAgentWork.Load(s.Tx, id, &work)
+		work, err := project.RecordAgentWork.Find(s.Tx, id)
 		return core.SubagentType(work.Title), err
 	}
 	return "", nil

@@ -40,7 +40,7 @@ func DetailsOf(ctx context.Context, p *project.Project, by project.Caller, ref s
 		if d.Children, err = s.Tx.CountFrames(project.FrameQuery{Parent: d.Frame.ID, Archived: true}); err != nil {
 			return err
 		}
-		if _, err := project.RecordAgentFrame.Load(s.Tx, d.Frame.ID, &d.AgentID); err != nil {
+		if d.AgentID, err = project.RecordAgentFrame.Find(s.Tx, d.Frame.ID); err != nil {
 			return err
 		}
 		session, err := s.Tx.Session(d.Frame.Session)

@@ -278,8 +278,7 @@ func (r *reading) readAgents(tx project.Tx) (err error) {
 		}
 	}
 	for _, id := range lo.Without(lo.Uniq(ended), append(met, "")...) {
-		var run record.Agent
-		known, err := record.Agents.Load(tx, id, &run)
+		run, known, err := record.Agents.Get(tx, id)
 		if err != nil {
 			return err
 		}
