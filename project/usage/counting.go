@@ -30,23 +30,6 @@ func (c *RequestLog) Count(s *project.Op, history []fold.Message, a fold.Edits) 
 	return nil
 }
 
-// retire drops the entries of the ledger that the history no longer contains, and keeps what
-// they saved.
-func (c *RequestLog) retire(history []fold.Message) {
-	standing := c.Pruned(history)
-	for i := range c.Folds {
-		f := &c.Folds[i]
-		if slices.ContainsFunc(standing.Folds, func(s fold.Fold) bool { return s.Upto == f.Upto && s.Edition == f.Edition }) {
-			continue
-		}
-		if c.Past == nil {
-			c.Past = map[string]fold.Savings{}
-		}
-		c.Past[f.Frame] = c.Past[f.Frame].With(f.Spared(c.answers.Meter))
-	}
-	c.Ledger = standing
-}
-
 // RequestsOf returns the counted requests of a session.
 func RequestsOf(tx project.Tx, session string) (fold.Meter, error) {
 	a, _, err := recordAnswers.Get(tx, session)

@@ -154,8 +154,8 @@ func TestTooManyFilesAreCounted(t *testing.T) {
 	assert.Equal(t, 100, l.More)
 }
 
-// called is a line of a subagent's log, and ended the one that tells how that ended.
-func editCalled(at core.Millis, call, path string) string {
+// wrote is a line of a subagent's log, and ended the one that tells how that ended.
+func wrote(at core.Millis, call, path string) string {
 	return fmt.Sprintf(`{"type":"assistant","agentId":"c","timestamp":%q,"message":{"content":[{"type":"tool_use","id":%q,"name":"Write",`+
 		`"input":{"file_path":%q,"content":"a\n"}}]}}`+"\n", projecttest.Stamp(at), call, path)
 }
@@ -173,7 +173,7 @@ func TestASubagentsCallCountsOnceItEndedWell(t *testing.T) {
 	f.Bind(projecttest.Host("s"), "call", "c")
 	by := projecttest.Host("c")
 	child := f.Current(by)
-	log.Write(editCalled(f.Tick(), "c1", "/w/new") + editCalled(f.Tick(), "c2", "/w/old") + editCalled(f.Tick(), "c3", "/w/denied") + editCalled(f.Tick(), "c4", "/w/open"))
+	log.Write(wrote(f.Tick(), "c1", "/w/new") + wrote(f.Tick(), "c2", "/w/old") + wrote(f.Tick(), "c3", "/w/denied") + wrote(f.Tick(), "c4", "/w/open"))
 	f.Count(by, log)
 	assert.Empty(t, of(f, child).Files)
 	log.Write(ended(f.Tick(), "c1", "File created successfully at: /w/new (file state is current)", false) +

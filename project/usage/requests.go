@@ -165,6 +165,23 @@ func (c *RequestLog) NotePromptDecided(history []fold.Message, prompt, summary s
 	c.Prompt, c.Summary, c.changed = prompt, summary, true
 }
 
+// retire drops the entries of the ledger that the history no longer contains, and keeps what
+// they saved.
+func (c *RequestLog) retire(history []fold.Message) {
+	standing := c.Pruned(history)
+	for i := range c.Folds {
+		f := &c.Folds[i]
+		if slices.ContainsFunc(standing.Folds, func(s fold.Fold) bool { return s.Upto == f.Upto && s.Edition == f.Edition }) {
+			continue
+		}
+		if c.Past == nil {
+			c.Past = map[string]fold.Savings{}
+		}
+		c.Past[f.Frame] = c.Past[f.Frame].With(f.Spared(c.answers.Meter))
+	}
+	c.Ledger = standing
+}
+
 // Insert puts a text behind everything that was sent so far.
 func (c *RequestLog) Insert(history []fold.Message, text string) {
 	c.Inserts = append(c.Inserts, fold.Insert{Edition: c.next(), Message: history[len(history)-1].Name, Text: text})
