@@ -33,7 +33,7 @@ func (r *reader) keys() map[string]setter {
 		"isolation":       into(&d.Isolation, oneOf[Isolation](Isolation("").Values()...)),
 		"permissionMode":  into(&d.PermissionMode, oneOf[hosts.Mode](hosts.Mode("").Values()...)),
 		"tools":           r.setTools,
-		"disallowedTools": r.setDisallowedTools,
+		"disallowedTools": into(&d.DisallowedTools, toolNames),
 		"permission":      r.setPermission,
 		"background":      into(&d.Background, given(boolean)),
 		"maxTurns":        turns,

@@ -24,12 +24,6 @@ func (r *reader) setTools(n *yaml.Node) error {
 	return err
 }
 
-func (r *reader) setDisallowedTools(n *yaml.Node) error {
-	names, err := toolNames(n)
-	r.def.DisallowedTools = append(r.def.DisallowedTools, names...)
-	return err
-}
-
 // MaxTools bounds the names in one list and the rules in one map: each is
 // compared with each, those of the definition and those of the agent's caller.
 const MaxTools = 500

@@ -259,7 +259,9 @@ func (s *sighting) state() core.AgentState {
 func (t *Tracker) Trail() LogGraph {
 	trail := t.logs
 	trail.Torn, trail.Unread = slices.Clone(trail.Torn), slices.Clone(trail.Unread)
-	nodes := lo.Filter(t.inTime(), func(s *sighting, _ int) bool { return s.isNode() })
+	nodes := lo.Filter(t.order, func(s *sighting, _ int) bool { return s.isNode() })
+	// In the order of time; those without a time come last, as they were met.
+	slices.SortStableFunc(nodes, func(a, b *sighting) int { return cmp.Compare(uint64(a.first-1), uint64(b.first-1)) })
 	places := map[*sighting]int{}
 	for place, s := range nodes {
 		places[s] = place
@@ -283,14 +285,6 @@ func (t *Tracker) Trail() LogGraph {
 	}
 	t.priceTrees(trail.Nodes)
 	return trail
-}
-
-// inTime returns the sightings in the order of time. Sightings without a time come last, in
-// the order of their discovery.
-func (t *Tracker) inTime() []*sighting {
-	order := slices.Clone(t.order)
-	slices.SortStableFunc(order, func(a, b *sighting) int { return cmp.Compare(uint64(a.first-1), uint64(b.first-1)) })
-	return order
 }
 
 // parentOf returns what started s, if known: what a log states outright takes
