@@ -55,7 +55,7 @@ func TestShapeOfPackages(t *testing.T) {
 // roomLines are the most lines that the folders at the top level may have in Go, without
 // tests: a room that outgrows its limit has a concept too many.
 var roomLines = map[string]int{
-	"agents": 14_000, "cli": 6_500, "config": 500, "core": 8_600, "hosts": 14_000, "hub": 800, "flame-hub": 6_500, "local": 3_500, "project": 15_600,
+	"agents": 14_000, "cli": 6_500, "config": 500, "core": 8_600, "hosts": 13_200, "hub": 800, "flame-hub": 6_500, "local": 3_500, "project": 15_600,
 	"render": 3_500, "store": 4_500, "tools": 5_000, "transcripts": 5_600, "web": 1_500, ".": 500,
 }
 
