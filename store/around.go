@@ -35,8 +35,8 @@ var around = later(func() string {
 ) d CROSS JOIN frames f ON f.key = d.key`
 })
 
-// toldTable has the columns of a frame that contexts show, without its parent and its
-// session: these are the same for most of the frames, and fill looks them up once.
+// toldTable has the columns of a frame that contexts show, without ids: fill looks up those that
+// the connection does not remember, each once.
 var toldTable = frameTable.of(told)
 
 // The parts of around.
@@ -93,8 +93,8 @@ func (t *tx) Surroundings(id string, most project.RelativesLimit) (s core.Contex
 // nearKeys precede the columns of a frame in the rows of near, behind its part and level.
 const nearKeys = "f.key, coalesce(f.parent, 0), coalesce(f.session, 0), "
 
-// near returns the rows of a query for columns of frames, in any order. It looks up the ids
-// of their parents and sessions.
+// near returns the rows of a query for columns of frames, in any order. It looks up their ids, and
+// those of their parents and sessions.
 func (s *statements) near(columns table[core.Frame], query string, args ...any) ([]*nearFrame, error) {
 	var row nearFrame
 	scan := columns.scan(&row.part, &row.level, &row.key, &row.parent, &row.session)
@@ -107,10 +107,9 @@ func (s *statements) near(columns table[core.Frame], query string, args ...any) 
 	if err != nil {
 		return nil, err
 	}
-	list := make([]unnamed, 0, 2*len(near))
+	list := make([]unnamed, 0, 3*len(near))
 	for _, n := range near {
-		s.met(n.key, n.frame.ID)
-		list = append(list, unnamed{n.parent, &n.frame.Parent}, unnamed{n.session, &n.frame.Session})
+		list = append(list, unnamed{n.key, &n.frame.ID}, unnamed{n.parent, &n.frame.Parent}, unnamed{n.session, &n.frame.Session})
 	}
 	return near, s.fill(list)
 }
@@ -178,7 +177,7 @@ func startOfSummary(columns string) string {
 }
 
 // outcomeTable has the columns of a frame that a composed summary shows, and those by which
-// it ranks frames; like toldTable, without parent and session.
+// it ranks frames; like toldTable, without ids.
 var outcomeTable = frameTable.of(told | ranked)
 
 func (t *tx) Outcomes(of project.OutcomeQuery) (summaries.EndedByParent, error) {

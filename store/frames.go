@@ -13,7 +13,7 @@ import (
 
 // frameTable keeps frames.
 var frameTable = table[core.Frame]{"frames", "key", append([]column[core.Frame]{
-	{name: "key", field: func(f *core.Frame) any { return id{&f.ID} }, use: told},
+	{name: "key", field: func(f *core.Frame) any { return id{&f.ID} }},
 	{name: "parent", field: func(f *core.Frame) any { return id{&f.Parent} }},
 	{name: "session", field: func(f *core.Frame) any { return id{&f.Session} }},
 	{name: "status", field: func(f *core.Frame) any { return &f.Status }, use: told | cascaded},
