@@ -41,27 +41,22 @@ var ErrGone = errors.New("the data folder was removed or replaced while flame wa
 
 // Open opens the database at path; it returns nil if there is none.
 func Open(path string, longLived bool) (*File, error) {
-	keepLocks()
-	h, err := readHeader(path)
-	if err != nil || h == nil {
-		return nil, err
-	}
-	f := &File{Path: path, longLived: longLived, header: h}
 	if longLived {
-		f.reads = url.Values{"_query_only": {"1"}}
+		return open(path, longLived, url.Values{"_query_only": {"1"}})
 	}
-	return f, nil
+	return open(path, longLived, nil)
 }
 
-// OpenReadOnly opens the database at path read-only; it returns nil if there is
-// none.
-func OpenReadOnly(path string) (*File, error) {
+// OpenReadOnly is Open for a file that is only read.
+func OpenReadOnly(path string) (*File, error) { return open(path, false, url.Values{"mode": {"ro"}}) }
+
+func open(path string, longLived bool, reads url.Values) (*File, error) {
 	keepLocks()
 	h, err := readHeader(path)
 	if err != nil || h == nil {
 		return nil, err
 	}
-	return &File{Path: path, header: h, reads: url.Values{"mode": {"ro"}}}, nil
+	return &File{Path: path, longLived: longLived, reads: reads, header: h}, nil
 }
 
 // keepLocks makes SQLite use locks that belong to a descriptor, before it takes the first.
