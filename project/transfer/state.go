@@ -9,7 +9,6 @@ import (
 	"errors"
 	"maps"
 	"reflect"
-	"slices"
 	"strings"
 
 	"flame/core"
@@ -61,7 +60,7 @@ type stateJSON struct {
 
 // MarshalJSON writes the frame with its extra members.
 func (f StateFrame) MarshalJSON() ([]byte, error) {
-	f.Artifacts, f.Decisions = slices.Concat([]string{}, f.Artifacts), slices.Concat([]string{}, f.Decisions)
+	f.Artifacts, f.Decisions = append([]string{}, f.Artifacts...), append([]string{}, f.Decisions...) // never null
 	own, err := json.Marshal(stateJSON{SessionID: f.ID, ParentSessionID: f.Parent, CompactionSummary: f.Summary, Frame: f.Frame, Usage: f.Usage})
 	if err != nil || len(f.Extra) == 0 {
 		return own, err
