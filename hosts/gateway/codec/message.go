@@ -92,7 +92,7 @@ func (r *Request) History(w *hosts.GatewaySpec) []fold.Message {
 			f.Name = r.names.next("h", digest(m.texts()))
 		}
 		history[i] = f
-		if m.Results && (f.Open || !f.IsToolResult) && i > 0 { // what stays beside results binds the calls
+		if m.Results && (f.Open && m.Raw == "" || !f.IsToolResult) && i > 0 { // what stays beside results binds the calls
 			history[i-1].Open = true
 		}
 	}
@@ -196,21 +196,19 @@ func (m *Message) describeUser(f *fold.Message, joined bool, w *hosts.GatewaySpe
 	switch {
 	case len(answers) > 0:
 		f.Name, f.IsToolResult = names.call("r", answers[0].ID), said == "" && !shows
-	case said != "":
+	case said != "", shows && m.Raw == "":
 		f.Name = names.next("u", digest(said))
+	case m.Raw == "":
+		f.Name, f.FromHost = names.next("h", digest(m.texts()+m.Parts[0].Signature)), true
 	default:
-		kind := "u"
-		if m.Raw == "" && !shows {
-			kind = "h"
-		}
-		f.Name, f.FromHost = names.next(kind, digest(m.texts())), !shows
+		f.Name, f.FromHost = names.next("u", digest(m.texts())), !shows
 	}
 	f.Open = f.Open || (f.IsToolResult || f.FromHost) && slices.ContainsFunc(texts, func(p *Part) bool { return m.lasts(w, p) })
-	if !joined {
+	if !joined && m.Raw != "" {
 		texts = texts[:min(len(texts), 1)]
 	}
 	isSummary := func(p *Part) bool { return !p.System && w.IsSummary(p.Text) }
-	f.Summary = len(answers) == 0 && slices.ContainsFunc(texts, isSummary) || len(m.of(summaries)) > 0
+	f.Summary = (len(answers) == 0 || m.Raw == "") && slices.ContainsFunc(texts, isSummary) || len(m.of(summaries)) > 0
 }
 
 // said returns the user's words in a message.
@@ -224,16 +222,11 @@ func (m *Message) said(w *hosts.GatewaySpec) string {
 	return strings.Join(all, "\n")
 }
 
-// texts returns all words of a message, without thoughts, and the summary of a compaction.
+// texts returns all words of a message, without thoughts.
 func (m *Message) texts() string {
 	var all strings.Builder
-	for i := range m.Parts {
-		switch p := &m.Parts[i]; p.Kind {
-		case words:
-			all.WriteString(p.Text)
-		case summaries:
-			all.WriteString(p.Signature)
-		}
+	for _, p := range m.of(words) {
+		all.WriteString(p.Text)
 	}
 	return all.String()
 }
