@@ -322,7 +322,7 @@ type unnamed struct {
 
 // fill sets the ids, and looks up those that the connection does not remember.
 func (s *statements) fill(list []unnamed) error {
-	var keys []int64
+	keys := make([]int64, 0, len(list))
 	for _, u := range list {
 		var known bool
 		if *u.id, known = s.c.Names[u.key]; !known && u.key != 0 && !slices.Contains(keys, u.key) {
@@ -332,10 +332,10 @@ func (s *statements) fill(list []unnamed) error {
 	if len(keys) == 0 {
 		return nil
 	}
-	found := map[int64]string{}
+	found := make(map[int64]string, len(keys))
+	var key int64
+	var id string
 	err := s.each(func(rows *disk.Rows) error {
-		var key int64
-		var id string
 		err := rows.Scan(&key, &id)
 		found[key] = id
 		s.met(key, id)

@@ -6,7 +6,6 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"maps"
 	"reflect"
 	"strings"
@@ -83,7 +82,7 @@ func (f *StateFrame) UnmarshalJSON(raw []byte) error {
 		ResultsCompacted string `json:"resultsCompacted"`
 	}
 	members := map[string]json.RawMessage{}
-	if err := errors.Join(json.Unmarshal(raw, &in), json.Unmarshal(raw, &members)); err != nil {
+	if err := cmp.Or(json.Unmarshal(raw, &in), json.Unmarshal(raw, &members)); err != nil {
 		return err
 	}
 	for _, known := range reflect.VisibleFields(reflect.TypeFor[stateJSON]()) {
