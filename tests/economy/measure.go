@@ -32,8 +32,11 @@ type bench struct {
 func (b bench) measure(ctx context.Context, v variant) (row result) {
 	h := hostOf(v.host)
 	w := work.Make(b.pieces, h.bytes)
-	if v.way == work.Asked {
+	switch v.way {
+	case work.Asked:
 		w = w.Apart()
+	case work.Listed:
+		w = w.Together()
 	}
 	m := b.prepare(ctx, v, w.Files)
 	defer m.close()
