@@ -19,10 +19,10 @@ import (
 
 // Agents starts and follows the agents of one project.
 type Agents struct {
-	plan.Setup        // Catalog reads the definitions at each call
-	Root       string // the project's folder; processes that work for an agent find the project by it
-	Program    string // flame itself: it supervises agents, and is their MCP server
-	Keep       bool   // agents continue when the session that asked for them ends
+	plan.Setup              // Catalog reads the definitions at each call
+	Root             string // the project's folder; processes that work for an agent find the project by it
+	Program          string // flame itself: it supervises agents, and is their MCP server
+	KeepAfterSession bool   // agents continue when the session that asked for them ends
 
 	OpenGate OpenGateway // nil: agents have no gateways
 
@@ -102,9 +102,9 @@ type RemoteProgress struct {
 	Report  record.Report
 }
 
-// NotJoined returns the error for an agent that is to run elsewhere in a project without a
+// NoHubError returns the error for an agent that is to run elsewhere in a project without a
 // hub.
-func NotJoined() error {
+func NoHubError() error {
 	return core.Invalidf("agents run on other machines only in projects that have joined a hub").
 		WithHint("`flame hub` runs one, `flame join` joins it, and `flame worker` runs agents there; leave the queue out to run the agent here")
 }
@@ -112,7 +112,7 @@ func NotJoined() error {
 // reach returns an error if agents cannot run elsewhere. It sends no request.
 func reach(e RemoteRunner) error {
 	if e == nil {
-		return NotJoined()
+		return NoHubError()
 	}
 	return e.Ready()
 }
@@ -128,20 +128,20 @@ func find(tx project.Tx, id string) (record.Agent, error) {
 	return run, record.ExplainNotFound(tx, id, err)
 }
 
-// Below returns the agents below an agent, at any depth, the newest first. For an empty id it
+// AgentsBelow returns the agents below an agent, at any depth, the newest first. For an empty id it
 // returns all agents of the project.
-func (a *Agents) Below(ctx context.Context, id string) ([]record.Agent, error) {
+func (a *Agents) AgentsBelow(ctx context.Context, id string) ([]record.Agent, error) {
 	return project.Read(ctx, a.Project, func(tx project.Tx) ([]record.Agent, error) {
 		if id == "" {
 			return record.List(tx)
 		}
-		return record.Below(tx, id)
+		return record.AgentsBelow(tx, id)
 	})
 }
 
 // Running returns the agents that are not settled yet.
 func (a *Agents) Running(ctx context.Context) ([]record.Agent, error) {
-	return project.Read(ctx, a.Project, record.Unsettled)
+	return project.Read(ctx, a.Project, record.UnsettledAgents)
 }
 
 // Result returns the result of an agent.

@@ -57,7 +57,7 @@ func TestStoredCommandsAreNeverRun(t *testing.T) {
 	t.Parallel()
 	tests := map[string]func(s *service, run record.Agent){
 		"by a supervisor": func(s *service, run record.Agent) {
-			_, err := supervise.Start(s.ctx, s.Seat(run.ID, s.Dir))
+			_, err := supervise.Start(s.ctx, s.SupervisorSpec(run.ID, s.Dir))
 			require.NoError(s.t, err)
 			s.over(run.ID, core.AgentCompleted, core.Completed)
 		},

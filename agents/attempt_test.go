@@ -38,7 +38,7 @@ func TestAgentsWithTheSameTaskDoNotSeeEachOther(t *testing.T) {
 	assert.Contains(t, s.contextOf(third), "VOTE 1")
 
 	contexts := briefing.Contexts{Project: s.Project}
-	made, err := contexts.Of(s.ctx, project.Caller{Host: project.CommandLine}, again.Frame, 0)
+	made, err := contexts.Context(s.ctx, project.Caller{Host: project.CommandLine}, again.Frame, 0)
 	require.NoError(t, err)
 	assert.Contains(t, made.Text, "OTHER", "it still sees the work of others later")
 	assert.NotContains(t, made.Text, "VOTE 1", "but not the work of agents with its task")

@@ -21,11 +21,11 @@ import (
 // refused checks that a spawn is refused with these words, and leaves nothing.
 func (s *service) refused(by project.Caller, r plan.Request, says string) {
 	s.t.Helper()
-	before, err := s.Below(s.ctx, "")
+	before, err := s.AgentsBelow(s.ctx, "")
 	require.NoError(s.t, err)
 	_, err = s.Spawn(s.ctx, by, r)
 	assert.Contains(s.t, cases.Advice(s.t, err, core.ErrInvalid), says)
-	after, err := s.Below(s.ctx, "")
+	after, err := s.AgentsBelow(s.ctx, "")
 	require.NoError(s.t, err)
 	assert.Len(s.t, after, len(before))
 }

@@ -65,7 +65,7 @@ func TestAnAgentWithAWorktreeOfItsOwn(t *testing.T) {
 	assert.FileExists(t, filepath.Join(run.Worktree, "sub", "new.txt"), "the work is kept")
 	assert.NoFileExists(t, filepath.Join(s.Dir, "sub", "new.txt"))
 	assert.Empty(t, s.git("status", "--porcelain"), "the user's own folder is as it was")
-	_, dir, err := s.Interactive(s.ctx, run.ID)
+	_, dir, err := s.ResumeCommand(s.ctx, run.ID)
 	require.NoError(t, err)
 	assert.Equal(t, filepath.Join(run.Worktree, "sub"), dir, "its session continues in the same folder")
 	s.git("apply", "--check", filepath.Join(s.Folder(run.ID), changes.PatchFile))
@@ -168,7 +168,7 @@ func TestAnAgentContinuesInARemovedWorktree(t *testing.T) {
 	assert.FileExists(t, filepath.Join(s.Folder(next.ID), changes.PatchFile))
 
 	clean := s.over(s.request(user, plan.Request{Type: "builder", Prompt: "done", Isolation: "worktree"}).ID, core.AgentCompleted, core.Completed)
-	_, dir, err := s.Interactive(s.ctx, clean.ID)
+	_, dir, err := s.ResumeCommand(s.ctx, clean.ID)
 	require.NoError(t, err)
 	assert.DirExists(t, dir, "a person can continue there, too")
 }

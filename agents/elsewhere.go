@@ -89,7 +89,7 @@ const oweTime = 2 * time.Second
 // SendPending tells workers to stop that could not be reached before, while the hub is connected and
 // until ctx ends.
 func SendPending(ctx context.Context, a *Agents) {
-	for range project.Steadily(ctx, 0, oweTime) {
+	for range project.Every(ctx, 0, oweTime) {
 		if err := tellCancelled(ctx, a); err != nil && ctx.Err() == nil {
 			a.Project.Log.Warn("could not stop workers of other machines", "error", err)
 		}

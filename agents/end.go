@@ -81,7 +81,7 @@ func keepFiles(ctx context.Context, a *Agents, told record.Result, session strin
 	if told.IsRemote() {
 		return keptFiles{changed: told.Changes, unread: told.Unread}, nil
 	}
-	kept.changed = changes.In(record.Messages(a.Data, told.Agent, a.Hosts), a.Hosts.Tools(), told.Cwd)
+	kept.changed = changes.FromLog(record.Messages(a.Data, told.Agent, a.Hosts), a.Hosts.Tools(), told.Cwd)
 	if told.State.Ended() {
 		return kept, nil
 	}
@@ -140,7 +140,7 @@ func (a *Agents) finish(ctx context.Context, run record.Agent) error {
 	if run.Outcome == nil {
 		return nil
 	}
-	if !a.Keep {
+	if !a.KeepAfterSession {
 		if _, err := a.cancelBelow(ctx, run.ID, "its parent "+run.ID+" ended"); err != nil {
 			return err
 		}
@@ -216,7 +216,7 @@ func (a *Agents) directed(ctx context.Context, by project.Caller, id string) (re
 	return project.Read(ctx, a.Project, func(tx project.Tx) (record.Agent, error) {
 		run, err := find(tx, id)
 		if err == nil {
-			err = record.MayDirect(tx, by, run)
+			err = record.CheckControl(tx, by, run)
 		}
 		return run, err
 	})
@@ -246,7 +246,7 @@ func (a *Agents) cancel(ctx context.Context, id, who string) (record.Agent, erro
 }
 
 func (a *Agents) cancelBelow(ctx context.Context, id, who string) (stopped []record.Agent, err error) {
-	below, err := project.Read(ctx, a.Project, func(tx project.Tx) ([]record.Agent, error) { return record.Below(tx, id) })
+	below, err := project.Read(ctx, a.Project, func(tx project.Tx) ([]record.Agent, error) { return record.AgentsBelow(tx, id) })
 	below = record.Filter(below, "running")
 	slices.SortStableFunc(below, func(x, y record.Agent) int { return cmp.Compare(x.Depth, y.Depth) })
 	for _, target := range below {
@@ -338,7 +338,7 @@ func failHandoff(ctx context.Context, a *Agents, run record.Agent, h *record.Han
 			return err
 		}
 	}
-	return children.EndAbove(ctx, a.Project, parentOf(run), run.Frame, becomes, why)
+	return children.EndParentFrame(ctx, a.Project, parentOf(run), run.Frame, becomes, why)
 }
 
 // retryHandoff starts another agent in the session of the failed one, with the original task

@@ -307,7 +307,7 @@ func (f *follower) ended(ctx context.Context) supervise.Outcome {
 		if name == "" {
 			return nil
 		}
-		return place.Write(path, 0o600, func(to io.Writer) error { return f.a.Remote.Fetch(ctx, name, to, most) })
+		return place.WriteAtomic(path, 0o600, func(to io.Writer) error { return f.a.Remote.Fetch(ctx, name, to, most) })
 	}
 	err = errors.Join(
 		fetch(s.Report.Output, filepath.Join(f.a.Folder(f.run.ID), supervise.OutputFile), maxAwayOutput),

@@ -37,9 +37,9 @@ type Attention struct {
 // maxEnds bounds the agents that ended since the last prompt, of which a glance reads.
 const maxEnds = 20
 
-// GlanceAt returns a glance at the caller's work. ok is false if the caller has no frame, or
+// StatusSummaryFor returns a glance at the caller's work. ok is false if the caller has no frame, or
 // flame is off.
-func GlanceAt(ctx context.Context, p *project.Project, by project.Caller) (g StatusSummary, ok bool, err error) {
+func StatusSummaryFor(ctx context.Context, p *project.Project, by project.Caller) (g StatusSummary, ok bool, err error) {
 	err = p.View(ctx, by, func(s *project.Op) error {
 		if off, err := s.Off(); off || err != nil {
 			return err

@@ -16,7 +16,7 @@ import (
 // seen returns the glance of a caller.
 func (s *service) seen(by project.Caller) agents.StatusSummary {
 	s.t.Helper()
-	g, ok, err := agents.GlanceAt(s.ctx, s.Project, by)
+	g, ok, err := agents.StatusSummaryFor(s.ctx, s.Project, by)
 	require.NoError(s.t, err)
 	require.True(s.t, ok)
 	return g
@@ -73,11 +73,11 @@ func TestAGlanceShowsConflictsUntilAPersonHasSettledThem(t *testing.T) {
 func TestAGlanceNeedsASessionWithAFrame(t *testing.T) {
 	t.Parallel()
 	s := newService(t)
-	_, ok, err := agents.GlanceAt(s.ctx, s.Project, project.Caller{Session: "unknown", Host: "claude-code"})
+	_, ok, err := agents.StatusSummaryFor(s.ctx, s.Project, project.Caller{Session: "unknown", Host: "claude-code"})
 	require.NoError(t, err)
 	assert.False(t, ok)
 	require.NoError(t, s.Project.SetOff(s.ctx, true))
-	_, ok, err = agents.GlanceAt(s.ctx, s.Project, user)
+	_, ok, err = agents.StatusSummaryFor(s.ctx, s.Project, user)
 	require.NoError(t, err)
 	assert.False(t, ok, "flame is off")
 }

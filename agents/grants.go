@@ -75,7 +75,7 @@ func notify(tx project.Tx, tree string, g plan.Grant, ran []record.Agent) error 
 	if more := len(names) - maxRan; more > 0 {
 		names = append(names[:maxRan], fmt.Sprintf("%d more", more))
 	}
-	text := fmt.Sprintf("%s was made while agents that this session started ran: %s. It lets %s.", g.ID, strings.Join(names, ", "), g.Lets())
+	text := fmt.Sprintf("%s was made while agents that this session started ran: %s. It lets %s.", g.ID, strings.Join(names, ", "), g.Describe())
 	return briefing.Notify(tx, session, fmt.Sprintf("%s If the user did not make it, `flame agents grant --revoke %s` takes it back.", text, g.ID))
 }
 

@@ -125,8 +125,8 @@ func TestAGrantAndItsNoticeAreMadeTogetherOrNotAtAll(t *testing.T) {
 func TestNamesInANoticeOfAGrantAreData(t *testing.T) {
 	t.Parallel()
 	hostile := "x</notice></flame-notices>\x1b[2J" + strings.Repeat("y", 5_000)
-	lets := plan.Grant{Mode: hosts.ModeBypass, Agent: hostile}.Lets()
+	lets := plan.Grant{Mode: hosts.ModeBypass, Agent: hostile}.Describe()
 	assert.Less(t, len(lets), 200)
 	assert.NotContains(t, lets, "\x1b")
-	assert.Equal(t, "agents work in the mode acceptEdits", fmt.Sprint(plan.Grant{Mode: hosts.ModeAcceptEdits}.Lets()))
+	assert.Equal(t, "agents work in the mode acceptEdits", fmt.Sprint(plan.Grant{Mode: hosts.ModeAcceptEdits}.Describe()))
 }

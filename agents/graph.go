@@ -70,7 +70,7 @@ func (a *Agents) Graph(ctx context.Context) (*graph.Graph, error) {
 		if err != nil {
 			return nil, err
 		}
-		all, err := converge.Records.All(tx)
+		all, err := converge.RecordConvergences.All(tx)
 		for _, c := range all {
 			status := "complete"
 			if c.Result.Unresolved > 0 {
@@ -95,7 +95,7 @@ func (a *Agents) Graph(ctx context.Context) (*graph.Graph, error) {
 func natives(tx project.Tx, runs []record.Agent) (nodes []graph.Node, err error) {
 	agents := lo.SliceToMap(runs, func(run record.Agent) (session, id string) { return run.Session, run.ID })
 	sessions, err := tx.FindSessions(project.SessionQuery{Children: true, Limit: maxNative})
-	asked, askedErr := children.AllAsked(tx)
+	asked, askedErr := children.RequestedChildren(tx)
 	known := map[string]bool{}
 	add := func(id, parent, title, frame, status string, started core.Millis) {
 		if known[id] || id == "" || parent == "" || agents[id] != "" {
@@ -148,7 +148,7 @@ func callers(tx project.Tx, asked, nodes []graph.Node) (sessions []graph.Node, e
 type Stats struct {
 	view.Stats
 	Subagents core.SubagentStats `json:"subagents"` // started by hosts
-	Agents    record.Sum         `json:"agents"`    // started by flame; their usage is part of the project's
+	Agents    record.Totals      `json:"agents"`    // started by flame; their usage is part of the project's
 }
 
 // Stats returns the numbers of the project and of its agents.
@@ -161,7 +161,7 @@ func (a *Agents) Stats(ctx context.Context) (stats Stats, err error) {
 		return stats, err
 	}
 	stats.Subagents = tracked.Stats
-	runs, err := a.Below(ctx, "")
+	runs, err := a.AgentsBelow(ctx, "")
 	stats.Agents = record.SumOf(runs)
 	return stats, err
 }
@@ -202,7 +202,7 @@ func FilesOf(ctx context.Context, a *Agents, by project.Caller, ref string) (l u
 		l.Trouble = "the patch of the agent's worktree cannot be read: " + err.Error()
 		return l, nil
 	}
-	return usage.FileListOf(changes.Split(string(patch), cut)), nil
+	return usage.FileListOf(changes.SplitPatch(string(patch), cut)), nil
 }
 
 // noteFiles stores the changes to files from the log of an ending agent, unless its host has

@@ -227,14 +227,14 @@ func superviseAs(first, second string) error {
 		return err
 	}
 	if first == "--detach" {
-		process, err := supervise.Detach(a.Seat(second, a.Dir))
+		process, err := supervise.StartKeeper(a.SupervisorSpec(second, a.Dir))
 		if err != nil {
 			return err
 		}
 		return json.NewEncoder(os.Stdout).Encode(process)
 	}
 	if first == "--keep" {
-		return supervise.Keep(a.Seat(second, a.Dir))
+		return supervise.RunKeeper(a.SupervisorSpec(second, a.Dir))
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
 	defer stop()

@@ -79,7 +79,7 @@ func (j journal) Active(ctx context.Context, p supervise.Progress) error {
 	if err != nil || run.Session == "" {
 		return err
 	}
-	return j.a.Project.Update(ctx, parentOf(run), func(s *project.Op) error { return s.Join(run.ID, run.Session) })
+	return j.a.Project.Update(ctx, parentOf(run), func(s *project.Op) error { return s.BindAgentSession(run.ID, run.Session) })
 }
 
 // warnAt is the share of a budget at which flame writes a warning.
@@ -267,7 +267,7 @@ func (a *Agents) recover(ctx context.Context, id string, by supervise.Process) e
 	if run.State.Ended() {
 		return a.finish(ctx, run)
 	}
-	supervise.KillRest(id, a.Folder(id))
+	supervise.KillLeftovers(id, a.Folder(id))
 	if run.IsRemote() {
 		if following, err := followAgain(ctx, a, run, by); following || err != nil {
 			return err
@@ -276,7 +276,7 @@ func (a *Agents) recover(ctx context.Context, id string, by supervise.Process) e
 	outcome, known, err := supervise.LoadOutcome(a.Folder(id))
 	if !known || err != nil {
 		outcome = orphaned(run, by.PID != 0, a.Project.Now())
-		if told, text := supervise.Reread(a.Folder(id), run.SpentUSD, run.Spent, a.Hosts.Of(run.Host).Agents.RunFormat.Reader()); told.Session != "" {
+		if told, text := supervise.ReadProgress(a.Folder(id), run.SpentUSD, run.Spent, a.Hosts.Of(run.Host).Agents.RunFormat.Reader()); told.Session != "" {
 			told.Attempt = run.Progress.Attempt
 			if run.Progress.Metered {
 				told = told.MeteredAs(run.Progress)
@@ -309,7 +309,7 @@ const waitPace = 100 * time.Millisecond
 // it is resolved, or the current record when ctx ends. It calls progress at each check.
 func (a *Agents) Wait(ctx context.Context, id string, progress func(record.Agent)) (run record.Agent, err error) {
 	settling, looks := false, 0
-	for range project.Steadily(ctx, 0, waitPace) {
+	for range project.Every(ctx, 0, waitPace) {
 		if looks++; looks%20 == 0 { // the supervisor may have been killed meanwhile
 			if err := a.Recover(context.WithoutCancel(ctx)); err != nil {
 				a.Project.Log.Warn("could not recover agents", "error", err)

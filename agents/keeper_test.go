@@ -147,7 +147,7 @@ func TestAgentsBelowOutliveAKilledSupervisor(t *testing.T) {
 // below returns the only agent that another one has started.
 func (s *service) below(id string) record.Agent {
 	s.t.Helper()
-	all, err := s.Below(s.ctx, id)
+	all, err := s.AgentsBelow(s.ctx, id)
 	require.NoError(s.t, err)
 	require.Len(s.t, all, 1)
 	return all[0]
@@ -159,7 +159,7 @@ func TestASupervisorLeavesNoZombiesOfAgentsBelow(t *testing.T) {
 	outer := s.spawn("delegate done | x; delegate done | y; wait " + filepath.Join(s.Dir, "go-on") + "; done all")
 	supervisor := s.supervising(outer.ID)
 	s.eventually(func() bool {
-		all, err := s.Below(s.ctx, outer.ID)
+		all, err := s.AgentsBelow(s.ctx, outer.ID)
 		require.NoError(t, err)
 		return len(s.events(outer.ID, core.SubagentStop)) == 0 &&
 			lo.CountBy(all, func(run record.Agent) bool { return run.State.Ended() && len(worksFor(t, run.ID)) == 0 }) == 2

@@ -69,7 +69,7 @@ func Passages(ctx context.Context, a *Agents, by project.Caller, query, ref stri
 	if len(words) == 0 {
 		return r, core.Invalidf("the query has no word").WithHint("give words of letters or digits")
 	}
-	if guest, err := IsGuest(ctx, a.Project, by.Agent); guest || err != nil {
+	if guest, err := IsForRemote(ctx, a.Project, by.Agent); guest || err != nil {
 		return r, err // the logs are of other people's work
 	}
 	all, only, err := sessionsOf(ctx, a.Project, a.Hosts, by, ref)
@@ -98,15 +98,15 @@ func Passages(ctx context.Context, a *Agents, by project.Caller, query, ref stri
 	return r, nil
 }
 
-// A worked is a session with the frames that it worked in.
-type worked struct {
+// A sessionWork is a session with the frames that it worked in.
+type sessionWork struct {
 	session, host, path string
 	frames              []core.Frame
 }
 
 // sessionsOf returns the sessions whose logs tell of frames, the latest first; with ref, the session of
 // that frame, and its id. Without sessions it reads no frames.
-func sessionsOf(ctx context.Context, p *project.Project, known hosts.Registry, by project.Caller, ref string) (all []worked, only string, err error) {
+func sessionsOf(ctx context.Context, p *project.Project, known hosts.Registry, by project.Caller, ref string) (all []sessionWork, only string, err error) {
 	err = p.View(ctx, by, func(s *project.Op) error {
 		session := ""
 		if ref != "" {
@@ -123,11 +123,11 @@ func sessionsOf(ctx context.Context, p *project.Project, known hosts.Registry, b
 		}
 		frames, err := s.Tx.FindFrames(project.FrameQuery{Archived: true, Order: project.RecentFirst, Limit: maxFrames})
 		for _, f := range frames {
-			if at := slices.IndexFunc(all, func(w worked) bool { return w.session == f.Session }); at >= 0 && !f.IsRemote() {
+			if at := slices.IndexFunc(all, func(w sessionWork) bool { return w.session == f.Session }); at >= 0 && !f.IsRemote() {
 				all[at].frames = append(all[at].frames, f)
 			}
 		}
-		all = slices.DeleteFunc(all, func(w worked) bool { return len(w.frames) == 0 })
+		all = slices.DeleteFunc(all, func(w sessionWork) bool { return len(w.frames) == 0 })
 		return err
 	})
 	return all, only, err
@@ -135,7 +135,7 @@ func sessionsOf(ctx context.Context, p *project.Project, known hosts.Registry, b
 
 // withLogs returns the latest sessions, or the one that is named, but for subagents without a known log:
 // of other sessions a search says that their log is not known.
-func withLogs(s *project.Op, known hosts.Registry, named string) (all []worked, err error) {
+func withLogs(s *project.Op, known hosts.Registry, named string) (all []sessionWork, err error) {
 	sessions, err := s.Tx.FindSessions(project.SessionQuery{Limit: maxSessions})
 	for _, session := range sessions {
 		if named != "" && session.ID != named {
@@ -152,17 +152,17 @@ func withLogs(s *project.Op, known hosts.Registry, named string) (all []worked, 
 	return all, err
 }
 
-func workedIn(s *project.Op, id string) (w worked, err error) {
+func workedIn(s *project.Op, id string) (w sessionWork, err error) {
 	session, err := s.Tx.Session(id)
 	if err = project.IgnoreMissing(err); err != nil {
 		return w, err
 	}
 	logged, err := project.RecordTranscript.Find(s.Tx, id)
-	return worked{session: id, host: session.Host, path: logged.Path}, err
+	return sessionWork{session: id, host: session.Host, path: logged.Path}, err
 }
 
 // at returns the innermost frame in which the session worked at a time.
-func (w worked) at(t core.Millis) core.Frame {
+func (w sessionWork) at(t core.Millis) core.Frame {
 	return slices.MaxFunc(w.frames, func(x, y core.Frame) int { return cmp.Compare(begun(x, t), begun(y, t)) })
 }
 
@@ -177,7 +177,7 @@ func begun(f core.Frame, t core.Millis) core.Millis {
 
 // search finds the newest passages in a session's log, of the frame only unless that is empty. Flame's
 // own searches do not count: they have all the words.
-func (w worked) search(ctx context.Context, log transcripts.Log, words []string, only string, most int) (found []Passage, err error) {
+func (w sessionWork) search(ctx context.Context, log transcripts.Log, words []string, only string, most int) (found []Passage, err error) {
 	own := map[string]bool{}
 	isOwn := func(p Passage) bool { return p.Call != "" && own[p.Call] }
 	for e, err := range log.Matching(ctx, words) {
@@ -237,7 +237,7 @@ func voiceOf(m core.Message, part core.Part) string {
 	case core.PartReasoning:
 		return "thinking"
 	}
-	return m.Voice()
+	return m.SpeakerLabel()
 }
 
 // RecallArgs say what to read again: the output of a call, of the caller's conversation or of a
@@ -250,7 +250,7 @@ type RecallArgs struct {
 // Recall returns a part of a host's log, whole. Requests to the model may contain a single line
 // instead of it, or nothing.
 func Recall(ctx context.Context, a *Agents, by project.Caller, r RecallArgs) (all LogContent, err error) {
-	if guest, err := IsGuest(ctx, a.Project, by.Agent); err != nil || guest && r.Frame != "" {
+	if guest, err := IsForRemote(ctx, a.Project, by.Agent); err != nil || guest && r.Frame != "" {
 		return all, cmp.Or(err, error(core.Invalidf("an agent of another machine reads no logs of this one")))
 	}
 	if r.Frame != "" && r.Call == "" && r.Entry == 0 {
@@ -263,7 +263,7 @@ func Recall(ctx context.Context, a *Agents, by project.Caller, r RecallArgs) (al
 		}
 		r.Entry = reach.Passages[0].Entry
 	}
-	var w worked
+	var w sessionWork
 	err = a.Project.View(ctx, by, func(s *project.Op) error {
 		session := s.Session.ID
 		if r.Frame != "" {

@@ -23,7 +23,7 @@ func (j journal) orders(tx project.Tx, run record.Agent) (supervise.Directive, e
 	}
 	if run.Requester != "" {
 		live, err := record.ActiveAgents.Find(tx, run.ID)
-		if live.Worker.PID != 0 && live.Worker.Here() && !live.Worker.Alive() {
+		if live.Worker.PID != 0 && live.Worker.IsVisible() && !live.Worker.Alive() {
 			return cancel("the worker that ran it is gone")
 		}
 		return supervise.Directive{}, err
@@ -31,7 +31,7 @@ func (j journal) orders(tx project.Tx, run record.Agent) (supervise.Directive, e
 	switch ended, err := j.parentEnded(tx, run); {
 	case err != nil:
 		return supervise.Directive{}, err
-	case ended && !j.a.Keep:
+	case ended && !j.a.KeepAfterSession:
 		return cancel("the session that asked for it ended; " + env.AgentOnSessionEnd + "=keep lets agents continue")
 	}
 	orders, err := record.HandoffOrders(tx, j.a.Project.Now(), run.ID)

@@ -16,8 +16,8 @@ import (
 	"flame/project"
 )
 
-// Pruned lists what Prune deleted.
-type Pruned struct {
+// PruneResult lists what Prune deleted.
+type PruneResult struct {
 	Agents []string `json:"agents"`         // ids of agents whose files were deleted
 	Bytes  int64    `json:"bytes"`          // their size on disk
 	Kept   []string `json:"kept,omitempty"` // worktrees that stay, because flame has no patch with all their changes
@@ -26,7 +26,7 @@ type Pruned struct {
 // Prune deletes the output and the worktrees of agents that ended before a time. With look set
 // it only reports what it would delete. It keeps records, results, patches and assignments, so
 // that these agents can still be continued.
-func (a *Agents) Prune(ctx context.Context, before core.Millis, look bool) (pruned Pruned, err error) {
+func (a *Agents) Prune(ctx context.Context, before core.Millis, look bool) (pruned PruneResult, err error) {
 	pruned.Agents = []string{}
 	all, kept, err := endedBefore(ctx, a, before)
 	if err != nil {

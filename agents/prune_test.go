@@ -31,7 +31,7 @@ func TestPruneKeepsChangesWithoutAPatch(t *testing.T) {
 	t.Parallel()
 	for name, more := range map[string]func(s *service, run record.Agent) (file string){
 		"what a person did there": func(s *service, run record.Agent) string {
-			_, dir, err := s.Interactive(s.ctx, run.ID)
+			_, dir, err := s.ResumeCommand(s.ctx, run.ID)
 			require.NoError(s.t, err)
 			file := filepath.Join(dir, "by-hand.txt")
 			require.NoError(s.t, os.WriteFile(file, []byte("days of work\n"), 0o600))

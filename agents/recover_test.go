@@ -129,7 +129,7 @@ func TestAnAgentWhoseSupervisorNeverBegan(t *testing.T) {
 	require.NoError(t, s.Recover(s.ctx))
 	run = s.over(run.ID, core.AgentError, core.Failed)
 	assert.Contains(t, run.Outcome.Reason, "never began")
-	_, err = supervise.Start(s.ctx, s.Seat(run.ID, s.Dir))
+	_, err = supervise.Start(s.ctx, s.SupervisorSpec(run.ID, s.Dir))
 	require.NoError(t, err)
 	s.eventually(func() bool { return len(worksFor(t, run.ID)) == 0 }, "a late supervisor goes on")
 	assert.NoFileExists(t, filepath.Join(s.Folder(run.ID), supervise.OutputFile), "a supervisor that begins too late starts no host")

@@ -104,7 +104,7 @@ func newAgents(data string, shared kept) (*agents.Agents, error) {
 				{Path: filepath.Join(dir, "shipped"), Kind: definition.Project, Within: dir},
 			})
 		},
-	}, Root: dir, Program: program, Keep: shared.Keep, Start: supervise.Start}, err
+	}, Root: dir, Program: program, KeepAfterSession: shared.Keep, Start: supervise.Start}, err
 }
 
 // startNone lets agents be admitted whose processes the test does not need.
@@ -120,7 +120,7 @@ func (s *service) close() {
 	}
 	for _, run := range runs {
 		if !s.idle {
-			supervise.KillRest(run.ID, "")
+			supervise.KillLeftovers(run.ID, "")
 		}
 	}
 	closer, ok := s.Project.Store.(interface{ Close() error })

@@ -218,14 +218,14 @@ func TestAGrantForOneAgentIsForTheDefinitionThatWasShown(t *testing.T) {
 		p, err := s.Plan(s.ctx, user, request)
 		require.NoError(t, err)
 		p.Grant = grant.ID
-		run, err := s.Begin(s.ctx, p)
+		run, err := s.StartPlanned(s.ctx, p)
 		require.NoError(t, err)
 		return run.Mode.Effective
 	}
 	s.ship("name: theirs\ndescription: wild\npermissionMode: bypassPermissions")
 	assert.Equal(t, hosts.ModeAcceptEdits, mode())
 	shown.Grant = grant.ID
-	_, err = s.Begin(s.ctx, shown)
+	_, err = s.StartPlanned(s.ctx, shown)
 	require.ErrorContains(t, err, "has changed since it was granted the mode bypassPermissions")
 	grant.ID, grant.MadeAt = "", 0
 	grant, err = s.Grant(s.ctx, grant)

@@ -107,7 +107,7 @@ func TestTheSameIdempotencyKeyGivesTheSameAgent(t *testing.T) {
 	for _, id := range ids {
 		assert.Equal(t, ids[0], id, "simultaneous calls count, too")
 	}
-	all, err := s.Below(s.ctx, "")
+	all, err := s.AgentsBelow(s.ctx, "")
 	require.NoError(t, err)
 	assert.Len(t, all, 1)
 	other := user
@@ -166,7 +166,7 @@ func TestInvalidSpawnsAreRefused(t *testing.T) {
 		_, err := s.Spawn(s.ctx, user, tt.request)
 		assert.Contains(t, cases.Advice(t, err, tt.kind), tt.says)
 	}
-	runs, err := s.Below(s.ctx, "")
+	runs, err := s.AgentsBelow(s.ctx, "")
 	require.NoError(t, err)
 	assert.Empty(t, runs, "nothing is left of them")
 	state, err := transfer.Snapshot(s.ctx, s.Project, user)

@@ -29,15 +29,15 @@ func (a *Agents) Plan(ctx context.Context, by project.Caller, r plan.Request) (p
 // Spawn starts an agent for the caller and returns its record. It returns as soon as the
 // supervisor runs. If it returns an error, nothing of the agent runs.
 func (a *Agents) Spawn(ctx context.Context, by project.Caller, r plan.Request) (record.Agent, error) {
-	p, err := a.planner().Asked(ctx, by, r)
+	p, err := a.planner().Draft(ctx, by, r)
 	if err != nil {
 		return record.Agent{}, err
 	}
-	return a.Begin(ctx, p)
+	return a.StartPlanned(ctx, p)
 }
 
-// Begin starts the agent of a plan as Spawn does, if it is still allowed.
-func (a *Agents) Begin(ctx context.Context, p plan.Plan) (run record.Agent, err error) {
+// StartPlanned starts the agent of a plan as Spawn does, if it is still allowed.
+func (a *Agents) StartPlanned(ctx context.Context, p plan.Plan) (run record.Agent, err error) {
 	if p.Known {
 		return p.Agent, nil
 	}
@@ -47,7 +47,7 @@ func (a *Agents) Begin(ctx context.Context, p plan.Plan) (run record.Agent, err 
 			return record.Agent{}, err
 		}
 	}
-	var made children.Delegated
+	var made children.DelegateResult
 	err = a.Project.Store.Update(ctx, func(tx project.Tx) error {
 		run, made, err = p.Admit(tx)
 		return err
@@ -115,12 +115,12 @@ func (a *Agents) resume(ctx context.Context, by project.Caller, id, prompt strin
 	if err != nil {
 		return record.Agent{}, err
 	}
-	under, err := children.OpenAbove(ctx, a.Project, old.Frame)
+	under, err := children.OpenAncestor(ctx, a.Project, old.Frame)
 	if err != nil {
 		return record.Agent{}, err
 	}
 	var run record.Agent
-	var made children.Delegated
+	var made children.DelegateResult
 	err = a.Project.Store.Update(ctx, func(tx project.Tx) error {
 		if run, made, err = planner.Readmit(tx, by, old, next, under); err != nil {
 			return err
@@ -139,9 +139,9 @@ func (a *Agents) resume(ctx context.Context, by project.Caller, id, prompt strin
 	return a.start(ctx, planner, run)
 }
 
-// Interactive returns the command with which a person continues an agent's session, and the
+// ResumeCommand returns the command with which a person continues an agent's session, and the
 // folder for it. id may also be the id of a session or of a frame.
-func (a *Agents) Interactive(ctx context.Context, id string) (command []string, dir string, err error) {
+func (a *Agents) ResumeCommand(ctx context.Context, id string) (command []string, dir string, err error) {
 	run, err := a.Find(ctx, id)
 	session, host, dir := run.Session, run.Host, run.Cwd
 	if errors.Is(err, core.ErrNotFound) {
@@ -201,7 +201,7 @@ func (a *Agents) continueNative(ctx context.Context, by project.Caller, id, prom
 	if err != nil {
 		return record.Agent{}, err
 	}
-	under, err := children.OpenAbove(ctx, a.Project, native.Root)
+	under, err := children.OpenAncestor(ctx, a.Project, native.Root)
 	if err != nil {
 		return record.Agent{}, err
 	}
@@ -213,7 +213,7 @@ func (a *Agents) continueNative(ctx context.Context, by project.Caller, id, prom
 	if err != nil {
 		return record.Agent{}, err
 	}
-	return a.Begin(ctx, p)
+	return a.StartPlanned(ctx, p)
 }
 
 func (a *Agents) start(ctx context.Context, planner plan.Planner, admitted record.Agent) (run record.Agent, err error) {
@@ -268,7 +268,7 @@ func launch(ctx context.Context, a *Agents, planner plan.Planner, run record.Age
 			return err
 		}
 	}
-	supervisor, err := a.Start(ctx, a.Seat(run.ID, run.Checkout))
+	supervisor, err := a.Start(ctx, a.SupervisorSpec(run.ID, run.Checkout))
 	if err != nil {
 		return core.Unavailablef(err, "could not start the agent's supervisor: %v", err)
 	}
@@ -288,9 +288,9 @@ func launch(ctx context.Context, a *Agents, planner plan.Planner, run record.Age
 	return nil
 }
 
-// Seat returns the arguments of an agent's supervisor. It runs in the checkout whose
+// SupervisorSpec returns the arguments of an agent's supervisor. It runs in the checkout whose
 // definitions and settings apply to the agent.
-func (a *Agents) Seat(id, checkout string) supervise.StartSpec {
+func (a *Agents) SupervisorSpec(id, checkout string) supervise.StartSpec {
 	return supervise.StartSpec{Program: a.Program, Agent: id, Dir: a.Folder(id), Cwd: checkout, Env: []string{ofProject(a)}}
 }
 
@@ -331,7 +331,7 @@ func jobOf(ctx context.Context, a *Agents, planner plan.Planner, run record.Agen
 
 // childOf returns what the host must know of an agent.
 func childOf(a *Agents, host hosts.Host, def definition.Definition, told record.Assignment, run record.Agent) hosts.LaunchSpec {
-	keys, _ := def.HandedOn(host)
+	keys, _ := def.PassedKeys(host)
 	tools := run.Tools.Only(def.Tools).Without(def.DisallowedTools...)
 	trusted := def.Trusted(tools)
 	if run.Requester != "" { // rules in a person's own files are trusted, but only on that person's machine

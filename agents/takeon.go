@@ -47,7 +47,7 @@ func AcceptRemote(ctx context.Context, a *Agents, w record.Task, t WorkerPolicy)
 		return record.Agent{}, core.NotFoundf("%s is not installed on the worker's machine", w.Host).
 			WithHint("install it there, or ask a queue whose workers have it")
 	}
-	g := guest{a, w, t}
+	g := remoteAgent{a, w, t}
 	run, err := g.enrol(ctx, host)
 	if err != nil {
 		return run, errors.Join(err, os.RemoveAll(a.Folder(run.ID))) // a mirror forgets a deleted worktree
@@ -59,9 +59,9 @@ func AcceptRemote(ctx context.Context, a *Agents, w record.Task, t WorkerPolicy)
 	return run, nil
 }
 
-// IsGuest reports whether another machine asked for an agent of this machine. It returns false
+// IsForRemote reports whether another machine asked for an agent of this machine. It returns false
 // if the agent's record is gone.
-func IsGuest(ctx context.Context, p *project.Project, id string) (bool, error) {
+func IsForRemote(ctx context.Context, p *project.Project, id string) (bool, error) {
 	if id == "" {
 		return false, nil
 	}
@@ -71,14 +71,14 @@ func IsGuest(ctx context.Context, p *project.Project, id string) (bool, error) {
 	})
 }
 
-type guest struct {
+type remoteAgent struct {
 	a     *Agents
 	work  record.Task
 	terms WorkerPolicy
 }
 
 // enrol makes the agent's folder, takes over its frame and stores its record.
-func (g guest) enrol(ctx context.Context, host hosts.Host) (record.Agent, error) {
+func (g remoteAgent) enrol(ctx context.Context, host hosts.Host) (record.Agent, error) {
 	run, told := g.record(host)
 	if err := makeFolder(g.a, run.ID); err != nil {
 		return run, err
@@ -103,7 +103,7 @@ func (g guest) enrol(ctx context.Context, host hosts.Host) (record.Agent, error)
 
 // record returns the agent's record, within what this machine allows, and its assignment. The
 // agent may not start others: only the asking machine knows the limits of its tree.
-func (g guest) record(host hosts.Host) (record.Agent, record.Assignment) {
+func (g remoteAgent) record(host hosts.Host) (record.Agent, record.Assignment) {
 	a, w, t := g.a, g.work, g.terms
 	id, def := a.Project.NewID("agent"), w.Definition // a new id from this machine: it names folders and marks processes
 	told, limits := record.Assignment{Task: w.Task, Context: w.Context}, w.Limits.Within(a.Bounds.Each)
@@ -119,7 +119,7 @@ func (g guest) record(host hosts.Host) (record.Agent, record.Assignment) {
 		State: core.AgentInitializing, CreatedAt: a.Project.Now(),
 	}
 	own, err := a.Catalog(a.Dir).Find(def.Name)
-	if err == nil && !own.Shipped() && own.Digest() == w.Digest {
+	if err == nil && !own.FromRepo() && own.Digest() == w.Digest {
 		run.Source = own.Source // the same definition, but trusted here
 	} else {
 		told.Definition = &def
@@ -129,7 +129,7 @@ func (g guest) record(host hosts.Host) (record.Agent, record.Assignment) {
 
 // takeFrame takes over the frame of an agent and returns its id, or "" if the frame does not
 // arrive in time.
-func (g guest) takeFrame(ctx context.Context, run record.Agent) (string, error) {
+func (g remoteAgent) takeFrame(ctx context.Context, run record.Agent) (string, error) {
 	a := g.a
 	frame, err := awaitFrame(ctx, a.Project, run.Frame)
 	if ctx.Err() != nil {
@@ -170,7 +170,7 @@ func (g guest) takeFrame(ctx context.Context, run record.Agent) (string, error) 
 		return "", fmt.Errorf("its frame: %w", err)
 	}
 	return frame.ID, a.Project.Store.Update(ctx, func(tx project.Tx) error {
-		return a.Project.Step(tx, project.Caller{}).Join(run.ID, run.Session)
+		return a.Project.Step(tx, project.Caller{}).BindAgentSession(run.ID, run.Session)
 	})
 }
 
@@ -178,7 +178,7 @@ func (g guest) takeFrame(ctx context.Context, run record.Agent) (string, error) 
 func awaitFrame(ctx context.Context, p *project.Project, id string) (frame core.Frame, err error) {
 	ctx, stop := context.WithTimeout(ctx, frameTime)
 	defer stop()
-	for range project.Steadily(ctx, 0, waitPace) {
+	for range project.Every(ctx, 0, waitPace) {
 		frame, err = project.Read(context.WithoutCancel(ctx), p, func(tx project.Tx) (core.Frame, error) { return tx.Frame(id) })
 		if id == "" || !errors.Is(err, core.ErrNotFound) {
 			break

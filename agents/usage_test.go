@@ -53,7 +53,7 @@ func TestAnAgentIsCountedByItsSupervisorOnly(t *testing.T) {
 	count := func() {
 		require.NoError(t, usage.CountLater(s.ctx, s.Project, as(run), path))
 		s.Project.Transcripts = s.Hosts.Formats().Read
-		require.NoError(t, sweep.Once(s.ctx, s.Project))
+		require.NoError(t, sweep.RunOnce(s.ctx, s.Project))
 		s.shift.Add(10)
 	}
 	logged(s.Project.Now(), "m1")

@@ -52,7 +52,7 @@ func RunHub(ctx context.Context, a *app.App, args []string, commands []app.Entry
 }
 
 func execute(ctx context.Context, a *app.App, args []string, root *cobra.Command) int {
-	a.TakeTime = context.AfterFunc(ctx, func() { endSoon(a, exitError) })
+	a.DisableDeadline = context.AfterFunc(ctx, func() { endSoon(a, exitError) })
 	// A word that is no command has no help: `flame ui --help` says the same as `flame ui`.
 	root.InitDefaultHelpCmd()
 	above, rest, _ := root.Find(args)

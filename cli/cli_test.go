@@ -125,7 +125,7 @@ func TestAnInterruptedCommandSaysSo(t *testing.T) {
 func TestHintsNameExistingCommands(t *testing.T) {
 	root := All(hoststest.Known(), command.All())
 	for _, tool := range tools.All(&project.Project{}, &agents.Agents{}) {
-		words := render.ForShell("use " + op.Name(tool.Name).String())
+		words := render.ToCommands("use " + op.Name(tool.Name).String())
 		named := regexp.MustCompile("^use `flame (.+)`$").FindStringSubmatch(words)
 		if named == nil {
 			assert.Equal(t, "use "+tool.Name, words, "is neither a command nor whole")

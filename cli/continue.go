@@ -44,7 +44,7 @@ func newContinue(a *app.App) *cobra.Command {
 	}
 	cmd.Flags().StringVar(&frame, "frame", "", "the frame to continue (default: the current one, else the latest that a session left)")
 	return a.NeedsProject(cmd, func(ctx context.Context, p *project.Project, args []string) error {
-		left, err := briefing.HandOver(ctx, p, a.Caller(), frame)
+		left, err := briefing.FirstPromptFor(ctx, p, a.Caller(), frame)
 		if err != nil {
 			return err
 		}

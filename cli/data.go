@@ -60,8 +60,8 @@ func printWhere(ctx context.Context, a *app.App, at place.Place) error {
 	a.NoteOf(at)
 	a.NoteForeign(at)
 	for _, kept := range candidates {
-		what, hint := app.MayBeOurs(kept)
-		a.Note(what + "; " + hint)
+		what, hint := app.AdoptHint(kept)
+		a.PrintNote(what + "; " + hint)
 	}
 	return nil
 }
@@ -100,7 +100,7 @@ func newProjects(a *app.App) *cobra.Command {
 		}
 		refusal := core.Invalidf("this deletes all frames of %s for good", kept.Root).
 			WithHint("run it in a terminal, or with --yes; `flame export`, run in that project, saves them first")
-		if err := a.Agreed(yes, refusal, kept.Name, "delete all frames of "+kept.Root); err != nil {
+		if err := a.Confirmed(yes, refusal, kept.Name, "delete all frames of "+kept.Root); err != nil {
 			return err
 		}
 		text := "The data of " + kept.Root + " has been deleted."
@@ -126,7 +126,7 @@ func listProjects(ctx context.Context, a *app.App, at place.Place) error {
 	var b strings.Builder
 	now := core.MillisOf(time.Now())
 	for _, one := range listed {
-		fmt.Fprintf(&b, "%s\n  %s (%s), %s, used %s\n", one.Name, one.Root, one.State, core.Size(one.Bytes), render.When(one.LastUsed, now))
+		fmt.Fprintf(&b, "%s\n  %s (%s), %s, used %s\n", one.Name, one.Root, one.State, core.Size(one.Bytes), render.Time(one.LastUsed, now))
 	}
 	return a.Answer(listed, cmp.Or(b.String(), "No project has data yet."), err)
 }
@@ -178,13 +178,13 @@ func newImport(a *app.App) *cobra.Command {
 }
 
 // importPath imports exported frames, or else the logs of hosts.
-func importPath(ctx context.Context, known hosts.Registry, p *project.Project, path string) (transfer.Imported, error) {
+func importPath(ctx context.Context, known hosts.Registry, p *project.Project, path string) (transfer.ImportResult, error) {
 	if _, err := os.Stat(path); err != nil || transfer.IsState(path) {
 		return transfer.Import(ctx, p, path) // it reports what is missing
 	}
 	told, err := app.ReadTrail(ctx, known, path, nil)
 	if err != nil {
-		return transfer.Imported{}, err
+		return transfer.ImportResult{}, err
 	}
 	done, err := transfer.ImportHistory(ctx, p, told.History())
 	done.Unread = lo.Map(told.Unread, func(l graph.UnreadLog, _ int) string { return l.Path + ": " + core.OneLine(l.Reason, 300) })

@@ -32,7 +32,7 @@ func newEconomy(a *app.App) *cobra.Command {
 				return printSums(cmd.Context(), a, logs, by)
 			}
 			var unread []string
-			report, err := economy.Of(transcripts.Readable(cmd.Context(), &unread, logs...), func(host string) int64 { return a.Hosts.Of(host).Setup.Burden })
+			report, err := economy.Analyze(transcripts.Readable(cmd.Context(), &unread, logs...), func(host string) int64 { return a.Hosts.Of(host).Setup.Burden })
 			report.Unread = unread
 			if err == nil && report.Requests == 0 {
 				err = core.NotFoundf("%s has no answer that says how many tokens were sent", logs[0].Path).
@@ -48,7 +48,7 @@ func newEconomy(a *app.App) *cobra.Command {
 // noteUnread names logs that flame could not read.
 func noteUnread(a *app.App, unread []string) {
 	for _, one := range unread {
-		a.Note("not read: " + one)
+		a.PrintNote("not read: " + one)
 	}
 }
 

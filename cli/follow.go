@@ -60,7 +60,7 @@ func drawnTree(ctx context.Context, a *app.App, p *project.Project, args view.Tr
 		return "", "", err
 	}
 	if tree.Size() == 0 && !a.Out.JSON {
-		return core.Printable(render.ForShell(a.NoFrames(ctx))) + "\n", "", nil
+		return core.Printable(render.ToCommands(a.NoFrames(ctx))) + "\n", "", nil
 	}
 	text, err = a.Out.DrawnTree(ctx, tree, details)
 	return text, "[" + tree.Current + "]", err

@@ -50,7 +50,7 @@ func newPop(a *app.App) *cobra.Command {
 	return a.NeedsProject(cmd, func(ctx context.Context, p *project.Project, args []string) error {
 		pop.Summary = strings.Join(args[1:], " ")
 		popped, err := stack.Pop(ctx, p, a.Caller(), pop)
-		return a.Answer(popped.Frame, render.PoppedShort(popped), err)
+		return a.Answer(popped.Frame, render.ShortPop(popped), err)
 	})
 }
 
@@ -71,8 +71,8 @@ func newPlan(a *app.App) *cobra.Command {
 		plan, err := stack.Plan(ctx, p, a.Caller(), frame, lo.Map(args, func(goal string, _ int) stack.PlannedChild {
 			return stack.PlannedChild{Goal: goal, SuccessCriteria: criteria}
 		}))
-		if err == nil && len(plan.There) > 0 {
-			a.Note(render.Count(len(plan.There), "frame") + " planned or in progress there already")
+		if err == nil && len(plan.Existing) > 0 {
+			a.PrintNote(render.Count(len(plan.Existing), "frame") + " planned or in progress there already")
 		}
 		return a.Answer(plan.Frames, render.ShortFrames(plan.Frames), err)
 	})

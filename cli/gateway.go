@@ -57,17 +57,17 @@ func newFront(a *app.App, h hosts.Host) *cobra.Command {
 		Example: "  " + name + "\n" + strings.Join(lo.Map(h.Gateway.Spec.Lines, func(line string, _ int) string { return "  " + name + " " + line + "\n" }), "") +
 			"  " + name + " " + meterOption,
 		DisableFlagParsing: true, DisableFlagsInUseLine: true, Args: cobra.ArbitraryArgs,
-		RunE: func(cmd *cobra.Command, args []string) error { return fronting{a, h}.run(cmd.Context(), args) },
+		RunE: func(cmd *cobra.Command, args []string) error { return wrappedRun{a, h}.run(cmd.Context(), args) },
 	}
 }
 
-// A fronting runs the program of a host.
-type fronting struct {
+// A wrappedRun runs the program of a host.
+type wrappedRun struct {
 	app  *app.App
 	host hosts.Host
 }
 
-func (c fronting) run(ctx context.Context, args []string) error {
+func (c wrappedRun) run(ctx context.Context, args []string) error {
 	at, err := c.app.Place()
 	if err != nil {
 		return err
@@ -82,7 +82,7 @@ func (c fronting) run(ctx context.Context, args []string) error {
 		folding, args = "off", args[1:]
 	}
 	if c.off(ctx, at) {
-		c.app.Note("flame is off here, so " + c.host.Program + " runs without its gateway")
+		c.app.PrintNote("flame is off here, so " + c.host.Program + " runs without its gateway")
 		return c.plainly(program, args)
 	}
 	behind, err := c.host.Gateway.Plan(machine, args)
@@ -90,7 +90,7 @@ func (c fronting) run(ctx context.Context, args []string) error {
 		return err
 	}
 	for _, note := range behind.Notes {
-		c.app.Note(note)
+		c.app.PrintNote(note)
 	}
 	if behind.Plain {
 		return c.plainly(program, args)
@@ -99,13 +99,13 @@ func (c fronting) run(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	wrap.Die(end.Signal)
+	wrap.DieBySignal(end.Signal)
 	return app.ExitStatus(end.Status)
 }
 
 // off reports whether flame is off, for this process or the project. Data that cannot be
 // read does not say so.
-func (c fronting) off(ctx context.Context, at place.Place) (off bool) {
+func (c wrappedRun) off(ctx context.Context, at place.Place) (off bool) {
 	if c.app.Settings.Off {
 		return true
 	}
@@ -117,12 +117,12 @@ func (c fronting) off(ctx context.Context, at place.Place) (off bool) {
 }
 
 // plainly becomes the program.
-func (c fronting) plainly(program string, args []string) error {
+func (c wrappedRun) plainly(program string, args []string) error {
 	return fmt.Errorf("%s: %w", program, syscall.Exec(program, append([]string{c.host.Program}, args...), os.Environ()))
 }
 
 // fronted runs the program behind a gateway.
-func (c fronting) fronted(ctx context.Context, at place.Place, behind hosts.GatewayLaunch, program, folding string) (end wrap.ExitStatus, err error) {
+func (c wrappedRun) fronted(ctx context.Context, at place.Place, behind hosts.GatewayLaunch, program, folding string) (end wrap.ExitStatus, err error) {
 	deeper, err := c.deeper()
 	if err != nil {
 		return end, err
@@ -154,7 +154,7 @@ func (c fronting) fronted(ctx context.Context, at place.Place, behind hosts.Gate
 		Path: program, Args: append([]string{c.host.Program}, args...), Env: append(append(os.Environ(), deeper), environ...),
 		Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr,
 	}
-	c.app.TakeTime() // the program decides when it ends
+	c.app.DisableDeadline() // the program decides when it ends
 	return wrap.Wrapper{
 		Port: port, Program: cmd, Log: c.app.Log(at), Pace: wrap.DefaultPace,
 		Gateway: func(ctx context.Context) *exec.Cmd {
@@ -170,7 +170,7 @@ func (c fronting) fronted(ctx context.Context, at place.Place, behind hosts.Gate
 const mostFronts = 5
 
 // deeper returns the variable that says how deep the program is.
-func (c fronting) deeper() (string, error) {
+func (c wrappedRun) deeper() (string, error) {
 	depth, err := strconv.Atoi(cmp.Or(os.Getenv(env.GatewayDepth), "0"))
 	if err != nil || depth >= mostFronts {
 		return "", core.Invalidf("the %s on PATH seems to start flame again", c.host.Program).WithHint("on PATH, put the folder of the real program first")
@@ -190,7 +190,7 @@ func orders(to wrap.Endpoint, secret string) []string {
 }
 
 // folder makes a private folder: in the project's data or, without that, a temporary one.
-func (c fronting) folder(ctx context.Context, at place.Place) (*wrap.Folder, error) {
+func (c wrappedRun) folder(ctx context.Context, at place.Place) (*wrap.Folder, error) {
 	_, err := at.Data.Ready(ctx, true)
 	if err == nil {
 		var folder *wrap.Folder
@@ -198,7 +198,7 @@ func (c fronting) folder(ctx context.Context, at place.Place) (*wrap.Folder, err
 			return folder, nil
 		}
 	}
-	c.app.Note(fmt.Sprintf("the project's data cannot be written, so nothing is folded or counted in this run: %v", err))
+	c.app.PrintNote(fmt.Sprintf("the project's data cannot be written, so nothing is folded or counted in this run: %v", err))
 	return wrap.MakeFolder("", project.NewID("gateway"))
 }
 
@@ -264,7 +264,7 @@ func startGateway(ctx context.Context, a *app.App, h hosts.Host, at place.Place,
 
 // inheritGateway serves on the port that this process inherited.
 func inheritGateway(ctx context.Context, a *app.App, h hosts.Host, at place.Place) error {
-	l, err := wrap.Inherited()
+	l, err := wrap.InheritedPort()
 	if err != nil {
 		return err
 	}
@@ -274,14 +274,14 @@ func inheritGateway(ctx context.Context, a *app.App, h hosts.Host, at place.Plac
 		defer stop()
 		_, _ = io.Copy(io.Discard, a.Stdin) // ends when the processes that need the gateway are gone
 	}()
-	o := gateway.Options{Name: os.Getenv(env.Gateway), Secret: env.Take(env.GatewaySecret)}
+	o := gateway.Options{Name: os.Getenv(env.Gateway), Secret: env.TakeSecret(env.GatewaySecret)}
 	return serveGateway(ctx, a, h, at, l, os.Getenv(env.GatewayUpstream), o, func() error { return nil })
 }
 
 func serveGateway(
 	ctx context.Context, a *app.App, h hosts.Host, at place.Place, l net.Listener, base string, o gateway.Options, ready func() error,
 ) (err error) {
-	a.TakeTime() // it stores the usage that it has measured
+	a.DisableDeadline() // it stores the usage that it has measured
 	upstream, err := url.Parse(base)
 	if err != nil || upstream.Host == "" || upstream.Scheme != "http" && upstream.Scheme != "https" || o.Secret == "" {
 		return core.Invalidf("the gateway needs the base URL of the model's API").WithHint("--upstream https://HOST")

@@ -61,7 +61,7 @@ func newEvents(a *app.App) *cobra.Command {
 			return err
 		}
 		query.Last, query.Limit = false, 0
-		for range project.Steadily(ctx, followPace, followPace) {
+		for range project.Every(ctx, followPace, followPace) {
 			if err := printEvents(ctx, a, p, &query); err != nil {
 				return err
 			}
@@ -115,7 +115,7 @@ func printEvents(ctx context.Context, a *app.App, p *project.Project, query *pro
 	}
 	var goals map[string]string
 	if !a.Out.JSON {
-		if goals, err = view.Goals(ctx, p, events); err != nil {
+		if goals, err = view.GoalsOf(ctx, p, events); err != nil {
 			return err
 		}
 	}

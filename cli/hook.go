@@ -36,7 +36,7 @@ a line {"n": NUMBER, "answer": ANSWER}, with "late": true for an event that wait
 in inbox/. A host may send an event without an answer again.`
 
 func newHook(a *app.App) *cobra.Command {
-	hooked := a.Hosts.Hooked()
+	hooked := a.Hosts.WithHooks()
 	stream := false
 	cmd := &cobra.Command{
 		Use: hookName + " HOST", Short: "Handle events of a host, as its hooks do", Long: aboutHooks,
@@ -69,7 +69,7 @@ func RunHook(a *app.App, args []string) bool {
 	if len(args) != 2 || args[0] != hookName {
 		return false
 	}
-	host, known := a.Hosts.Hooked().Find(args[1])
+	host, known := a.Hosts.WithHooks().Find(args[1])
 	if known {
 		signal.Ignore(syscall.SIGINT, syscall.SIGTERM)
 		handleEvent(context.Background(), a, host)
@@ -146,7 +146,7 @@ func handleEvents(ctx context.Context, a *app.App, host hosts.Host) {
 func hurriedPlace(a *app.App) (place.Place, error) {
 	at, err := a.Place()
 	if err == nil {
-		at.Data.Hurried = true
+		at.Data.NoGit = true
 	}
 	return at, err
 }
@@ -155,7 +155,7 @@ func hurriedPlace(a *app.App) (place.Place, error) {
 func openDesk(a *app.App, at place.Place, longLived bool) (desk intake.Handler, closeProject func() error) {
 	p, closeProject := a.Open(at, longLived)
 	p.Transcripts = nil // counting usage would keep the host waiting
-	return a.Desk(p, at), closeProject
+	return a.EventHandler(p, at), closeProject
 }
 
 // within returns the result of read, or an error if that takes too long.

@@ -75,7 +75,7 @@ func (c pages) serve(ctx context.Context) error {
 	}
 	defer end()
 	if keys.Addr == "" {
-		c.Note("other machines can connect, and the connection is not encrypted: it is safer to listen on 127.0.0.1 and forward the port")
+		c.PrintNote("other machines can connect, and the connection is not encrypted: it is safer to listen on 127.0.0.1 and forward the port")
 	}
 	if err := c.show(cmp.Or(strings.TrimSuffix(c.public, "/"), baseOf(listener.Addr())), keys.Token); err != nil {
 		return err
@@ -120,7 +120,7 @@ func (c pages) show(base, token string) error {
 		return err
 	}
 	if err := web.Browse(c.at.Data.Path, base, token); err != nil {
-		c.Note("no browser was opened (" + err.Error() + "): open the address above in one; over SSH, forward its port first")
+		c.PrintNote("no browser was opened (" + err.Error() + "): open the address above in one; over SSH, forward its port first")
 	}
 	return nil
 }

@@ -85,7 +85,7 @@ func drawPart(ctx context.Context, a *app.App, p *project.Project, size int, det
 func noteOff(ctx context.Context, a *app.App, p *project.Project) error {
 	off, err := p.Off(ctx)
 	if off {
-		a.Note(strings.TrimSpace(render.Off(true)))
+		a.PrintNote(strings.TrimSpace(render.Off(true)))
 	}
 	return err
 }
@@ -158,7 +158,7 @@ func statusLine(ctx context.Context, a *app.App) error {
 	case err != nil && !a.Out.JSON && !a.Out.OnTerminal():
 		return nil
 	case err != nil || ok:
-		return a.Answer(g, render.Glance(g), err)
+		return a.Answer(g, render.StatusLine(g), err)
 	case a.Out.JSON:
 		return a.Out.Print(nil, "")
 	}
@@ -186,7 +186,7 @@ func lineOf(ctx context.Context, a *app.App) (g agents.StatusSummary, ok bool, e
 	// It stores no waiting events and does no due work, because the host asks again and again.
 	p, closeProject := a.Open(at, false)
 	defer func() { _ = closeProject() }() // it only read
-	return agents.GlanceAt(ctx, p, a.Caller())
+	return agents.StatusSummaryFor(ctx, p, a.Caller())
 }
 
 func newShow(a *app.App) *cobra.Command {
@@ -219,7 +219,7 @@ func newContext(a *app.App) *cobra.Command {
 	cmd.Flags().UintVar(&chars, "chars", 0, "limit in characters (0: none)")
 	return a.NeedsProject(cmd, func(ctx context.Context, p *project.Project, args []string) error {
 		contexts, by := briefing.Contexts{Project: p}, a.Caller()
-		made, err := contexts.Of(ctx, by, lo.FirstOrEmpty(args), int(chars))
+		made, err := contexts.Context(ctx, by, lo.FirstOrEmpty(args), int(chars))
 		if err != nil {
 			return err
 		}
@@ -243,10 +243,10 @@ func newSearch(a *app.App) *cobra.Command {
 		search.Text, search.Limit = strings.Join(args, " "), int(limit)
 		found, err := view.Search(ctx, s.Project, a.Caller(), search)
 		if err != nil || a.Out.JSON || search.Status != "" {
-			return a.Answer(found, render.FoundShort(search.Text, found), err)
+			return a.Answer(found, render.ShortSearchResults(search.Text, found), err)
 		}
 		reach, err := agents.Passages(ctx, s, a.Caller(), search.Text, "", int(limit))
-		return a.Answer(found, render.WithPassages(render.FoundShort(search.Text, found), found, reach), err)
+		return a.Answer(found, render.WithPassages(render.ShortSearchResults(search.Text, found), found, reach), err)
 	})
 }
 
@@ -283,10 +283,10 @@ func newStats(a *app.App) *cobra.Command {
 		}
 		logs, gone, foreign, err := logsOf(ctx, a, s.Project)
 		if gone > 0 {
-			a.Note("not counted: " + render.Count(gone, "session") + " whose logs are gone or cannot be read")
+			a.PrintNote("not counted: " + render.Count(gone, "session") + " whose logs are gone or cannot be read")
 		}
 		if foreign > 0 {
-			a.Note("not counted: " + render.Count(foreign, "frame") + " without a session here: imported, or older than what flame keeps of sessions")
+			a.PrintNote("not counted: " + render.Count(foreign, "frame") + " without a session here: imported, or older than what flame keeps of sessions")
 		}
 		if err != nil {
 			return err

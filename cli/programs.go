@@ -38,18 +38,18 @@ func newCall(a *app.App) *cobra.Command {
 		case err == nil && result.Structured != nil:
 			return a.Out.Raw([]byte(result.Text))
 		case err == nil:
-			return a.Out.Print(called{Text: result.Text, Pictures: result.Pictures}, result.Text)
+			return a.Out.Print(toolOutcome{Text: result.Text, Pictures: result.Pictures}, result.Text)
 		}
-		text, known := tools.Advice(err)
+		text, known := tools.ExplainError(err)
 		if !known {
 			return err
 		}
-		return errors.Join(app.ErrSilent, a.Out.Print(called{Text: text, IsError: true}, text))
+		return errors.Join(app.ErrSilent, a.Out.Print(toolOutcome{Text: text, IsError: true}, text))
 	})
 }
 
-// A called is the outcome of a call, as --json prints it: the text that a model would get.
-type called struct {
+// A toolOutcome is the outcome of a call, as --json prints it: the text that a model would get.
+type toolOutcome struct {
 	Text     string           `json:"text"`
 	IsError  bool             `json:"isError"` // with status 1
 	Pictures []agents.Picture `json:"pictures,omitempty"`

@@ -106,21 +106,21 @@ func serve(ctx context.Context, a *app.App, at place.Place, to listenAt) (err er
 	service := a.Agents(p, at)
 	offered, warning := offered(cmp.Or(os.Getenv(env.Tools), to.tools, a.Settings.Tools), toolsOf(ctx, service))
 	if warning != nil {
-		a.Note(warning.String())
+		a.PrintNote(warning.String())
 	}
 	if to.addr != "" {
 		p.HostProcess = nil // the process that starts this server is not the host of its clients
 	}
 	srv := tools.NewServer(p, service, offered, a.Build.Version, callers(ctx, a, p, to.addr != ""))
 	if told := wide(at); told != "" && to.addr == "" {
-		a.Note(told)
+		a.PrintNote(told)
 		server.WithInstructions(tools.Instructions() + "\n- " + told)(srv.MCP)
 	}
 	// A client that disappears must not end the process before flame has recorded
 	// the end of its session.
 	signal.Ignore(syscall.SIGPIPE)
 	ctx, stop := context.WithCancel(ctx)
-	background := a.KeepInOrder(ctx, service, at)
+	background := a.RunMaintenance(ctx, service, at)
 	background.Go(func() {
 		tick := time.NewTicker(app.SweepPace)
 		defer tick.Stop()
@@ -141,7 +141,7 @@ func serve(ctx context.Context, a *app.App, at place.Place, to listenAt) (err er
 		status = exitError
 	}
 	endSoon(a, status)
-	srv.EndServed(ctx)
+	srv.EndSessions(ctx)
 	return err
 }
 
@@ -178,7 +178,7 @@ func wide(at place.Place) string {
 	if real, ok := filepath.EvalSymlinks(home); ok == nil {
 		home = real
 	}
-	if err != nil || !at.Alone || !strings.HasPrefix(home+"/", strings.TrimSuffix(at.Dir, "/")+"/") {
+	if err != nil || !at.Unmarked || !strings.HasPrefix(home+"/", strings.TrimSuffix(at.Dir, "/")+"/") {
 		return ""
 	}
 	return "This server was started in " + at.Dir + ", which is no project: its frames share one tree, whatever folder the work is in. " +
@@ -194,7 +194,7 @@ func aside(a *app.App, p *project.Project, at place.Place, name string) transpor
 	events := *p
 	events.Transcripts = nil // counting usage would keep the host waiting
 	caller := intake.ToolHook{
-		Handler: a.Desk(&events, at), Host: host, Agent: os.Getenv(core.AgentVariable), Off: a.Settings.Off,
+		Handler: a.EventHandler(&events, at), Host: host, Agent: os.Getenv(core.AgentVariable), Off: a.Settings.Off,
 		Worktree: func(folder string) string { return a.WorktreeOf(at, folder) },
 	}
 	return transport.HiddenTool{Tool: host.Events.Tool.Tool, Model: host.Events.CallID, Answer: caller.Answer}
@@ -207,8 +207,8 @@ func serveHTTP(ctx context.Context, a *app.App, srv *tools.Server, data *place.F
 	}
 	opts.Guard = guarding
 	opts.Listening = func(at net.Addr) {
-		a.Note(said)
-		a.Note(fmt.Sprintf("listening on http://%s/mcp", at))
+		a.PrintNote(said)
+		a.PrintNote(fmt.Sprintf("listening on http://%s/mcp", at))
 	}
 	return transport.ServeHTTP(ctx, srv.MCP, opts)
 }
@@ -228,7 +228,7 @@ func guardOf(ctx context.Context, a *app.App, data *place.Folder, to listenAt) (
 		return nil, "", err
 	}
 	file := filepath.Join(data.Path, "http-token")
-	token, err := guard.KeptToken(file)
+	token, err := guard.LoadToken(file)
 	if err != nil {
 		return nil, "", err
 	}
@@ -238,12 +238,12 @@ func guardOf(ctx context.Context, a *app.App, data *place.Folder, to listenAt) (
 
 // toolsOf returns the tools that the caller of this process may use.
 func toolsOf(ctx context.Context, s *agents.Agents) []tools.Tool {
-	guest, err := agents.IsGuest(ctx, s.Project, os.Getenv(core.AgentVariable))
+	guest, err := agents.IsForRemote(ctx, s.Project, os.Getenv(core.AgentVariable))
 	if err != nil {
 		s.Project.Log.Warn("an agent's record could not be read; it gets the tools of agents from other machines", "error", err)
 	}
 	if guest || err != nil {
-		return tools.ForGuests(s.Project, s)
+		return tools.ForRemoteAgents(s.Project, s)
 	}
 	return tools.All(s.Project, s)
 }
@@ -265,7 +265,7 @@ func openLive(ctx context.Context, a *app.App, at place.Place) board.Source {
 	p.HostProcess = nil // the viewer is not the host of the sessions that it shows
 	service := a.Agents(p, at)
 	ctx, stop := context.WithCancel(context.WithoutCancel(ctx))
-	background := a.KeepInOrder(ctx, service, at)
+	background := a.RunMaintenance(ctx, service, at)
 	return board.Source{Agents: service, File: a.File(at), Close: func() error {
 		stop()
 		background.Wait()
@@ -281,7 +281,7 @@ const (
 )
 
 func keepKnown(ctx context.Context, data *place.Folder, log *slog.Logger) {
-	for range project.Steadily(ctx, knownFirst, knownPace) {
+	for range project.Every(ctx, knownFirst, knownPace) {
 		if err := data.NoteFirstCommit(ctx); err != nil && ctx.Err() == nil {
 			log.Warn("the repository's first commit was not recorded", "error", err)
 		}

@@ -143,7 +143,7 @@ func (c *installation) install(ctx context.Context) error {
 		c.note("", "Next: ", "start a new session in "+in.Titles("or")+", in a project's folder, and work as usual.")
 		c.warn(ctx)
 		c.note("", "Then: ", "`flame tree` shows the resulting frames, `flame doctor` checks each link.")
-		if found, err := c.machine.LookPath("flame"); err != nil || !hosts.Same(found, c.machine.Binary()) {
+		if found, err := c.machine.LookPath("flame"); err != nil || !hosts.SameFolder(found, c.machine.Binary()) {
 			c.note("", "", "To call flame by its name, add ~/.local/bin to PATH; until then it is "+c.machine.Binary()+".")
 		}
 	}
@@ -202,7 +202,7 @@ func (c *installation) warn(ctx context.Context) {
 		if err == nil && status.Consent.What != "" {
 			c.of(h.Name, strings.TrimPrefix(status.Consent.What, h.Title+" ")+": "+status.Consent.Hint)
 		}
-		if err != nil || !status.Double() {
+		if err != nil || !status.RegisteredTwice() {
 			continue
 		}
 		for _, entry := range status.ByHand {

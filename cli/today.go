@@ -18,8 +18,8 @@ import (
 	"flame/render/board"
 )
 
-// standing is how a project stands, as programs read it.
-type standing struct {
+// projectState is how a project stands, as programs read it.
+type projectState struct {
 	Off    bool                `json:"off,omitempty"`
 	Counts map[core.Status]int `json:"counts"`
 	board.Today
@@ -37,7 +37,7 @@ func newToday(a *app.App) *cobra.Command {
 }
 
 // todayOf returns how the project stands, and the same in words; around is the part of the tree to show with them.
-func todayOf(ctx context.Context, a *app.App, s *agents.Agents, around string) (t standing, text string, err error) {
+func todayOf(ctx context.Context, a *app.App, s *agents.Agents, around string) (t projectState, text string, err error) {
 	err = s.Project.View(ctx, a.Caller(), func(o *project.Op) (err error) {
 		if t.Off, err = o.Off(); err == nil {
 			t.Counts, err = o.Tx.CountFrames(project.FrameQuery{})
@@ -58,7 +58,7 @@ func todayOf(ctx context.Context, a *app.App, s *agents.Agents, around string) (
 const maxToday = 8
 
 // text says it in the lines of a terminal of that width (0: no limit).
-func (t standing) text(around string, now core.Millis, width int) string {
+func (t projectState) text(around string, now core.Millis, width int) string {
 	var b strings.Builder
 	part := func(title string, items []board.Item) {
 		if len(items) == 0 {
@@ -117,7 +117,7 @@ func line(i board.Item, now core.Millis, width int) string {
 }
 
 // next names the commands that go on from here.
-func (t standing) next() string {
+func (t projectState) next() string {
 	commands := "`flame tree` shows all of it, `flame web` the page"
 	isLive := func(i board.Item) bool { return i.Sign == "live" || i.Sign == "person" }
 	if t.Counts[core.InProgress]+t.Counts[core.Planned] > 0 && !lo.ContainsBy(append(t.Works, t.Needs...), isLive) {

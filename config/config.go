@@ -61,11 +61,11 @@ type Settings struct {
 	Turns       string `envconfig:"FLAME_TURNS" oneof:"on,tree,off" default:"on" desc:"what becomes of the user's prompts that lead to work: on, they are frames, whose work requests leave out one turn later; tree, they are frames; off, nothing"`
 	GatewayFold string `envconfig:"FLAME_GATEWAY_FOLD" oneof:"auto,on,edit,off" default:"auto" desc:"what flame's gateway does to requests: auto, the same as on in a host whose model's API documents what a changed past means, else the same as off; on, leave out the work of finished frames (as FLAME_FOLD and FLAME_TRIM say); edit, have the model's API clear old tool results instead; off, only count usage"`
 
-	AutonomyLevel     string  `envconfig:"FLAME_AUTONOMY_LEVEL" oneof:"manual,suggest,auto" default:"suggest" desc:"manual, suggest or auto"`
-	PushThreshold     Percent `envconfig:"FLAME_PUSH_THRESHOLD" default:"70" desc:"lowest confidence, 0 to 100, at which flame recommends a push"`
-	PopThreshold      Percent `envconfig:"FLAME_POP_THRESHOLD" default:"80" desc:"lowest confidence, 0 to 100, at which flame recommends a pop"`
-	SuggestInContext  bool    `envconfig:"FLAME_SUGGEST_IN_CONTEXT" default:"true" desc:"whether contexts contain suggestions"`
-	EnabledHeuristics Words   `envconfig:"FLAME_ENABLED_HEURISTICS" oneof:"failure_boundary,context_switch,complexity,duration,goal_completion,stagnation,context_overflow" default:"failure_boundary,context_switch,complexity,duration,goal_completion,stagnation,context_overflow" desc:"heuristics in use, comma-separated"`
+	AutonomyLevel     string     `envconfig:"FLAME_AUTONOMY_LEVEL" oneof:"manual,suggest,auto" default:"suggest" desc:"manual, suggest or auto"`
+	PushThreshold     Percent    `envconfig:"FLAME_PUSH_THRESHOLD" default:"70" desc:"lowest confidence, 0 to 100, at which flame recommends a push"`
+	PopThreshold      Percent    `envconfig:"FLAME_POP_THRESHOLD" default:"80" desc:"lowest confidence, 0 to 100, at which flame recommends a pop"`
+	SuggestInContext  bool       `envconfig:"FLAME_SUGGEST_IN_CONTEXT" default:"true" desc:"whether contexts contain suggestions"`
+	EnabledHeuristics StringList `envconfig:"FLAME_ENABLED_HEURISTICS" oneof:"failure_boundary,context_switch,complexity,duration,goal_completion,stagnation,context_overflow" default:"failure_boundary,context_switch,complexity,duration,goal_completion,stagnation,context_overflow" desc:"heuristics in use, comma-separated"`
 }
 
 // A Warning reports a variable with a value that flame cannot use, or such an item of a list.
@@ -83,7 +83,7 @@ func (w Warning) String() string {
 	return fmt.Sprintf("%s=%q is not used: %v; the default %s applies", w.Variable, w.Value, w.Err, w.Default)
 }
 
-// Load reads the environment, and takes the secrets out of it (env.Take). A value that cannot be
+// Load reads the environment, and takes the secrets out of it (env.TakeSecret). A value that cannot be
 // used gives a warning, and the default applies; an empty one counts as not set.
 func Load() (settings Settings, warnings []Warning) {
 	hidden := map[string]string{}
@@ -99,7 +99,7 @@ func Load() (settings Settings, warnings []Warning) {
 		}
 		for _, row := range settings.List() {
 			if row.secret {
-				env.Take(row.Name)
+				env.TakeSecret(row.Name)
 			}
 		}
 	}()
@@ -156,7 +156,7 @@ func (s *Settings) check() (warnings []Warning) {
 			if *field, w.Err = oneOf(*field, known); w.Err != nil {
 				*field, warnings = w.Default, append(warnings, w)
 			}
-		case *Words:
+		case *StringList:
 			for i, word := range *field {
 				if (*field)[i], w.Err = oneOf(word, known); w.Err != nil {
 					_ = field.Decode(w.Default) // it never fails
@@ -247,27 +247,27 @@ func (p *Percent) Decode(value string) error {
 	return err
 }
 
-// Words is a comma-separated list of words.
-type Words []string
+// StringList is a comma-separated list of words.
+type StringList []string
 
 // Decode splits the words. It drops empty words and repetitions.
-func (l *Words) Decode(value string) error {
+func (l *StringList) Decode(value string) error {
 	words := lo.Map(strings.Split(value, ","), func(word string, _ int) string { return strings.TrimSpace(word) })
 	*l = lo.Uniq(lo.Compact(words))
 	return nil
 }
 
 // String returns the list in the form of the environment.
-func (l Words) String() string { return strings.Join(l, ",") }
+func (l StringList) String() string { return strings.Join(l, ",") }
 
 // Patterns is a comma-separated list of regular expressions.
 type Patterns []string
 
 // Decode splits the expressions, as Words.Decode does.
-func (l *Patterns) Decode(value string) error { return (*Words)(l).Decode(value) }
+func (l *Patterns) Decode(value string) error { return (*StringList)(l).Decode(value) }
 
 // String returns the list in the form of the environment.
-func (l Patterns) String() string { return Words(l).String() }
+func (l Patterns) String() string { return StringList(l).String() }
 
 // check drops the expressions that do not compile. If none is left, the default applies. w is the
 // warning about a list without an expression.
@@ -324,9 +324,9 @@ type UnknownVariable struct {
 // farthest is how many letters a misspelling may have wrong.
 const farthest = 3
 
-// UnknownIn returns the unknown variables of an environment, sorted. It also knows the variables in
+// UnknownVariables returns the unknown variables of an environment, sorted. It also knows the variables in
 // others.
-func UnknownIn(environ []string, others ...string) (unknown []UnknownVariable) {
+func UnknownVariables(environ []string, others ...string) (unknown []UnknownVariable) {
 	known := slices.Concat(others, Settings{}.Names())
 	for _, variable := range environ {
 		name, value, _ := strings.Cut(variable, "=")

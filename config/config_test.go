@@ -85,7 +85,7 @@ func clear(t *testing.T) {
 }
 
 func TestMisspeltVariablesNameTheNearestSetting(t *testing.T) {
-	got := UnknownIn([]string{
+	got := UnknownVariables([]string{
 		"FLAME_AGENT=agent-1", "FLAME_PUSH_TRESHOLD=60", "FLAME_TOOLS=core", "FLAMEDIR=/x", "FLAME_EMPTY=", "HOME=/h", "FLAME_QUITE_ELSEWHERE=1", "flame_off=1",
 	}, "FLAME_AGENT")
 	assert.Equal(t, []UnknownVariable{

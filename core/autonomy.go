@@ -109,7 +109,7 @@ type Evaluation struct {
 func EvaluatePush(in PushInput, cfg AutonomyConfig) Evaluation {
 	e := weigh(SuggestPush, score(pushRules, in, cfg), cfg.PushThreshold)
 	e.Goal = in.PotentialGoal
-	if SaysGoOn(in.PotentialGoal) {
+	if IsContinuePrompt(in.PotentialGoal) {
 		e.Recommended, e.Confidence, e.Reason = false, 0, "the goal only says to go on"
 	}
 	return e

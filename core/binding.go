@@ -42,13 +42,13 @@ func (c *composer) bind() {
 	for id, makers := range c.binding {
 		slices.SortFunc(makers, latestFirst)
 		makers = makers[:min(len(makers), maxBinding)]
-		slices.SortFunc(makers, MadeBefore)
+		slices.SortFunc(makers, CompareCreated)
 		c.binding[id] = makers
 	}
 }
 
-// MadeBefore orders frames by when they were made.
-func MadeBefore(a, b *Frame) int {
+// CompareCreated orders frames by when they were made.
+func CompareCreated(a, b *Frame) int {
 	return cmp.Or(cmp.Compare(a.CreatedAt, b.CreatedAt), cmp.Compare(a.ID, b.ID))
 }
 
@@ -65,7 +65,7 @@ func nearestOpen(way []*Frame, from int) *Frame {
 // makersIn returns f and the frames below it, as far as they made decisions, the oldest first.
 func (c *composer) makersIn(f *Frame, seen map[string]bool) []*Frame {
 	list := c.appendMakers(nil, f, seen)
-	slices.SortFunc(list, MadeBefore)
+	slices.SortFunc(list, CompareCreated)
 	return list
 }
 
@@ -83,8 +83,8 @@ func (c *composer) appendMakers(list []*Frame, f *Frame, seen map[string]bool) [
 	return list
 }
 
-// A telling holds the decisions that a field of an element tells.
-type telling struct {
+// A shownDecisions holds the decisions that a field of an element tells.
+type shownDecisions struct {
 	field     string
 	decisions []string
 }
@@ -92,7 +92,7 @@ type telling struct {
 // boundFields returns fields for the element of an open frame: the decisions that bind the work
 // below it, a field for each frame that made some. It leaves out those in told, and adds the
 // others to told.
-func (c *composer) boundFields(open *Frame, told map[string]bool, maxUnits int) (fields []field, tells []telling) {
+func (c *composer) boundFields(open *Frame, told map[string]bool, maxUnits int) (fields []field, tells []shownDecisions) {
 	for _, maker := range c.binding[open.ID] {
 		decisions := AppendUnshown(nil, maker.Decisions, told)
 		if len(decisions) == 0 {
@@ -101,13 +101,13 @@ func (c *composer) boundFields(open *Frame, told map[string]bool, maxUnits int) 
 		f := decisionsField(decisions, 0.3, maxUnits)
 		f.tag, f.of = "decided", maker.ID
 		f.attrs = ` in="` + EscapeXML(maker.ID) + `" goal="` + quoteData(OneLine(maker.Goal, originGoal)) + `"`
-		fields, tells = append(fields, f), append(tells, telling{f.name(), decisions})
+		fields, tells = append(fields, f), append(tells, shownDecisions{f.name(), decisions})
 	}
 	return fields, tells
 }
 
 // appendWhole appends the decisions of the tellings whose fields were not cut.
-func appendWhole(decisions []string, tells []telling, cut []string) []string {
+func appendWhole(decisions []string, tells []shownDecisions, cut []string) []string {
 	for _, t := range tells {
 		if !slices.Contains(cut, t.field) {
 			decisions = append(decisions, t.decisions...)

@@ -30,11 +30,11 @@ func (c Cascade) Invalidate(f *Frame) bool {
 	return f.Status == Planned && f.Invalidate(c.Reason, c.At) == nil
 }
 
-// Below yields every frame below top once, whatever the status of the frames
+// Descendants yields every frame below top once, whatever the status of the frames
 // between: the children first, then everything below the first child, then
 // below the second, and so on. It walks a cycle in the tree
 // once.
-func Below[F any, K comparable](top K, key func(F) K, children func(K) []F) iter.Seq[F] {
+func Descendants[F any, K comparable](top K, key func(F) K, children func(K) []F) iter.Seq[F] {
 	return func(yield func(F) bool) {
 		met := map[K]bool{top: true}
 		for todo := []K{top}; len(todo) > 0; {

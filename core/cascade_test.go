@@ -14,7 +14,7 @@ func idOf(f core.Frame) string { return f.ID }
 
 // idsBelow lists what Below yields in a tree of children by their parents.
 func idsBelow(tree map[string][]core.Frame, top string) (ids []string) {
-	for f := range core.Below(top, idOf, func(id string) []core.Frame { return tree[id] }) {
+	for f := range core.Descendants(top, idOf, func(id string) []core.Frame { return tree[id] }) {
 		ids = append(ids, f.ID)
 	}
 	return ids
@@ -38,7 +38,7 @@ func TestBelowWalksAChainOfAMillion(t *testing.T) {
 	t.Parallel()
 	const depth = 1_000_000
 	at, last := 0, ""
-	for f := range core.Below("top", idOf, func(string) []core.Frame {
+	for f := range core.Descendants("top", idOf, func(string) []core.Frame {
 		if at++; at > depth {
 			return nil
 		}

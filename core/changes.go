@@ -99,10 +99,10 @@ func (s ContextInput) Tells() bool {
 // take 700 tokens, and a quotation always fits.
 const remarkQuota = 4000
 
-// EndedRemark tells a conversation how a frame ended that no call of it ended. The remark
+// FrameEndedNote tells a conversation how a frame ended that no call of it ended. The remark
 // replaces the work done in that frame. inner are the ids of frames that ended within it. All
 // text of the frame is data.
-func EndedRemark(f Frame, inner []string) string {
+func FrameEndedNote(f Frame, inner []string) string {
 	return remark("flame-ended", &f, []field{
 		{tag: "summary", text: f.Summary, share: 0.7, mark: cutMark},
 		decisionsField(f.Decisions, 0.4, remarkQuota),
@@ -112,9 +112,9 @@ func EndedRemark(f Frame, inner []string) string {
 	}, "")
 }
 
-// SaidInRemark tells a conversation that the user said what follows in a frame that is over,
+// MessageAfterEndNote tells a conversation that the user said what follows in a frame that is over,
 // and which text it answered, if that is left out.
-func SaidInRemark(f Frame, answered string) string {
+func MessageAfterEndNote(f Frame, answered string) string {
 	return remark("flame-said-in", &f, []field{{tag: "answered", text: answered, share: 1, mark: cutMark}},
 		"  <note>The user said what follows in that frame. The work on it there is over; what it asks or forbids beyond that holds.</note>\n")
 }
@@ -122,6 +122,6 @@ func SaidInRemark(f Frame, answered string) string {
 // remark returns an element about a frame.
 func remark(tag string, f *Frame, fields []field, body string) string {
 	e := newElement("", tag, f, append([]field{goalField(f)}, fields...))
-	e.body = rendering{text: body, units: units(body)}
+	e.body = xmlText{text: body, units: units(body)}
 	return e.render(remarkQuota, 2*remarkQuota).text
 }

@@ -146,5 +146,5 @@ func TestTheEndOfAnInvalidatedFrameSaysWhy(t *testing.T) {
 	t.Parallel()
 	frame := aFrame("frame-gone0001", core.Invalidated, "Parse by hand", 0)
 	frame.InvalidationReason = "the format <changed>"
-	assert.Contains(t, core.EndedRemark(frame, nil), "<invalidated-because>the format &lt;changed&gt;</invalidated-because>")
+	assert.Contains(t, core.FrameEndedNote(frame, nil), "<invalidated-because>the format &lt;changed&gt;</invalidated-because>")
 }

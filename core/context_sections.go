@@ -39,7 +39,7 @@ type section struct {
 }
 
 // note records what was cut of a frame.
-func (s *section) note(f *Frame, r rendering) {
+func (s *section) note(f *Frame, r xmlText) {
 	for _, name := range r.cut {
 		s.cut = append(s.cut, f.ID+" "+name)
 	}
@@ -135,7 +135,7 @@ func (c *composer) entry(f *candidate, told map[string]bool, quota int) element 
 		own = AppendUnshown(own, maker.Decisions, told)
 	}
 	bound, tells := c.boundFields(f.frame, told, quota)
-	f.tells = append(tells, telling{"decisions", own})
+	f.tells = append(tells, shownDecisions{"decisions", own})
 	for _, t := range f.tells {
 		for _, decision := range t.decisions {
 			delete(told, decision)
@@ -299,7 +299,7 @@ func (c *composer) printCurrent(limit int) {
 	e := c.element("  ", "current-frame", &c.Current, currentFields(&c.Current, bound, limit))
 	goal := e.size() + e.fields[0].need(e.inner, 0)
 	planned := c.plannedSection(min(int(0.3*float64(limit)), limit-goal))
-	e.body = rendering{text: strings.Join(planned.texts, ""), units: planned.units}
+	e.body = xmlText{text: strings.Join(planned.texts, ""), units: planned.units}
 	r := e.render(limit, limit)
 	s := &c.parts[partCurrent]
 	*s = section{texts: []string{r.text}, units: r.units, shown: 1, left: planned.left, room: limit, told: appendWhole(nil, tells, r.cut)}

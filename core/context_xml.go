@@ -30,8 +30,8 @@ const (
 	leastGoal = 360
 )
 
-// A rendering is XML text together with what was cut to make it fit.
-type rendering struct {
+// A xmlText is XML text together with what was cut to make it fit.
+type xmlText struct {
 	text  string
 	units int      // length of text in UTF-16 code units
 	cut   []string // names of the fields that were cut or left out
@@ -127,7 +127,7 @@ type element struct {
 	tag    string
 	attrs  string
 	fields []field
-	body   rendering
+	body   xmlText
 }
 
 func newElement(indent, tag string, f *Frame, fields []field) element {
@@ -141,7 +141,7 @@ func newElement(indent, tag string, f *Frame, fields []field) element {
 // render prints the element within limit and each field within its share of
 // quota, both in UTF-16 code units. Tag, id and body are printed even beyond
 // the limit.
-func (e element) render(quota, limit int) rendering {
+func (e element) render(quota, limit int) xmlText {
 	used := e.size()
 	var few [usualFields]int
 	allowed := e.divide(few[:0], quota, limit-used)
@@ -164,7 +164,7 @@ func (e element) render(quota, limit int) rendering {
 		used += size
 	}
 	writeAll(&b, e.body.text, e.indent, "</", e.tag, ">\n")
-	return rendering{text: b.String(), units: used, cut: cut}
+	return xmlText{text: b.String(), units: used, cut: cut}
 }
 
 func writeAll(b *strings.Builder, parts ...string) {
@@ -230,7 +230,7 @@ func (e element) divide(allowed []int, quota, room int) []int {
 		}
 	}
 	if len(allowed) > 1 {
-		Share(allowed[1:], room, func(i, share int) int {
+		FairShares(allowed[1:], room, func(i, share int) int {
 			allowed[i+1] = share
 			return share
 		})

@@ -181,9 +181,9 @@ func (f *Frame) Return(now Millis) {
 // IsRemote reports whether the frame belongs to another machine.
 func (f Frame) IsRemote() bool { return f.Machine != "" }
 
-// Mark returns the text behind the goal of another machine's frame: " @" and that machine. It is
+// MachineSuffix returns the text behind the goal of another machine's frame: " @" and that machine. It is
 // empty for frames of this machine.
-func (f Frame) Mark() string {
+func (f Frame) MachineSuffix() string {
 	if !f.IsRemote() {
 		return ""
 	}

@@ -125,7 +125,7 @@ func goldenInvalidation(now core.Millis, in goldenTree, expected map[string]any)
 	for _, f := range frames {
 		tree[f.Parent] = append(tree[f.Parent], f)
 	}
-	for f := range core.Below(in.Target, idOf, func(id string) []core.Frame { return tree[id] }) {
+	for f := range core.Descendants(in.Target, idOf, func(id string) []core.Frame { return tree[id] }) {
 		if f.Status == core.InProgress {
 			inProgress = append(inProgress, f.ID)
 		}

@@ -149,8 +149,8 @@ var (
 	}
 )
 
-// SaysGoOn reports whether a text that is not blank asks only to continue.
-func SaysGoOn(text string) bool {
+// IsContinuePrompt reports whether a text that is not blank asks only to continue.
+func IsContinuePrompt(text string) bool {
 	words := strings.FieldsFunc(strings.ToLower(text), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsNumber(r) })
 	rest := lo.Reject(words, func(word string, _ int) bool { return politeFillers[word] })
 	return len(words) > 0 && goOnWords[strings.Join(rest, " ")]

@@ -60,8 +60,8 @@ func (m Message) Speaker() string {
 	return m.Session
 }
 
-// Voice says who speaks, for people to read.
-func (m Message) Voice() string {
+// SpeakerLabel says who speaks, for people to read.
+func (m Message) SpeakerLabel() string {
 	switch {
 	case m.Summary:
 		return "summary of earlier messages"
@@ -185,8 +185,8 @@ type FileChange struct {
 	Inexact bool   `json:"inexact,omitempty"` // the host reports what was written, but not everything that it replaced
 }
 
-// Then returns the kind of two changes in a row: k, then later.
-func (k ChangeKind) Then(later ChangeKind) ChangeKind {
+// Combine returns the kind of two changes in a row: k, then later.
+func (k ChangeKind) Combine(later ChangeKind) ChangeKind {
 	switch {
 	case k == FileAdded && later == FileModified:
 		return FileAdded

@@ -73,8 +73,8 @@ type candidate struct {
 	frame *Frame
 	rank  int // an ancestor's depth, or the index of a finished frame's part in finishedTags
 	score float64
-	shown rendering // as the context prints it
-	tells []telling // decisions in shown, unless their fields are cut
+	shown xmlText          // as the context prints it
+	tells []shownDecisions // decisions in shown, unless their fields are cut
 }
 
 // rankAncestors returns the parent, then the other ancestors by score, the

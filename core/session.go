@@ -41,8 +41,8 @@ func (s Session) HasFrame() bool { return s.Root != "" }
 // Idle reports whether the session waits for input.
 func (s Session) Idle() bool { return s.State == SessionIdle }
 
-// A Stretch is the time from From until Until, which is later.
-type Stretch struct {
+// A Interval is the time from From until Until, which is later.
+type Interval struct {
 	From  Millis `json:"from"`
 	Until Millis `json:"until"`
 }
@@ -79,8 +79,8 @@ func (e ChildEnd) Status() Status { return childEnds[e].status }
 // Event returns the kind of event that records the end.
 func (e ChildEnd) Event() string { return childEnds[e].event }
 
-// Note returns a summary for a child that wrote none.
-func (e ChildEnd) Note() string { return childEnds[e].note }
+// DefaultSummary returns a summary for a child that wrote none.
+func (e ChildEnd) DefaultSummary() string { return childEnds[e].note }
 
 // EndOf returns the end that corresponds to a frame's status.
 func EndOf(status Status) ChildEnd {

@@ -228,7 +228,7 @@ func OneLine(s string, max int) string {
 		case unicode.IsSpace(r):
 			gap = count > 0
 			continue
-		case SteersTerminal(r):
+		case IsTerminalControl(r):
 			continue
 		}
 		added := 1
@@ -247,24 +247,26 @@ func OneLine(s string, max int) string {
 	return b.String()
 }
 
-// SteersTerminal reports whether a terminal acts on r instead of showing it: a control
+// IsTerminalControl reports whether a terminal acts on r instead of showing it: a control
 // character, or a change of the writing direction. Texts come from models, files and other
 // machines, so flame does not trust them with these.
-func SteersTerminal(r rune) bool { return unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r) }
+func IsTerminalControl(r rune) bool {
+	return unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r)
+}
 
 // Printable drops characters that steer a terminal from text, except for line ends and tabs.
 func Printable(text string) string {
 	return strings.Map(func(r rune) rune {
-		if r != '\n' && r != '\t' && SteersTerminal(r) {
+		if r != '\n' && r != '\t' && IsTerminalControl(r) {
 			return -1
 		}
 		return r
 	}, text)
 }
 
-// Ticks returns a run of at least least backquotes that is longer than any in a text. It can
+// CodeFence returns a run of at least least backquotes that is longer than any in a text. It can
 // enclose the text in Markdown.
-func Ticks(text string, least int) string {
+func CodeFence(text string, least int) string {
 	run := 0
 	for _, r := range text {
 		if run++; r != '`' {
@@ -288,12 +290,12 @@ func Tail(s string, max int) string {
 	return s[at:]
 }
 
-// Units returns the length of s in UTF-16 code units.
-func Units(s string) int { return units(s) }
+// UTF16Len returns the length of s in UTF-16 code units.
+func UTF16Len(s string) int { return units(s) }
 
-// Clip cuts s to at most room UTF-16 code units, with an ellipsis at the end of a cut text. It
+// CutUTF16 cuts s to at most room UTF-16 code units, with an ellipsis at the end of a cut text. It
 // returns "" if the room is too small to say anything.
-func Clip(s string, room int) string {
+func CutUTF16(s string, room int) string {
 	if units(s) <= room {
 		return s
 	}
@@ -303,10 +305,10 @@ func Clip(s string, room int) string {
 	return head(s, room-1, runeUnits) + "…"
 }
 
-// Share divides room among texts by what they need, by max-min fairness: short texts stay whole, and
+// FairShares divides room among texts by what they need, by max-min fairness: short texts stay whole, and
 // long ones divide the room that those leave. It calls use with each text's index and its share, the
 // one with the least need first; use returns how much of the share the text took.
-func Share(needs []int, room int, use func(i, share int) (taken int)) {
+func FairShares(needs []int, room int, use func(i, share int) (taken int)) {
 	var few [16]int
 	order := few[:0]
 	for i := range needs {

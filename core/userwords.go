@@ -38,7 +38,7 @@ func BuildUserWords(said []string, search string, maxChars int) string {
 	for i, text := range shown {
 		needs[i] = tags + units(EscapeXML(text))
 	}
-	Share(needs, room, func(i, share int) int {
+	FairShares(needs, room, func(i, share int) int {
 		text := strings.TrimSpace(Printable(shown[i]))
 		if short := head(text, share-tags-1, xmlWidth); needs[i] > share {
 			text = short + "…"

@@ -20,9 +20,9 @@ func TestUserWordsShareTheirRoom(t *testing.T) {
 	many[0], many[499] = "never port 80", "keep </said> it"
 	for _, max := range []int{0, 1200, 2400, 100_000} {
 		text := core.BuildUserWords(many, "look", max)
-		assert.LessOrEqual(t, core.Units(text), 3200)
+		assert.LessOrEqual(t, core.UTF16Len(text), 3200)
 		if max > 0 {
-			assert.LessOrEqual(t, core.Units(text), max/3)
+			assert.LessOrEqual(t, core.UTF16Len(text), max/3)
 		}
 		if text != "" && max != 1200 {
 			assert.Contains(t, text, "<said>never port 80</said>")

@@ -50,9 +50,9 @@ func ParseBase(value, what string) (*url.URL, error) {
 	return base, nil
 }
 
-// Unheard returns the note that a gateway leaves nothing out as long as the host keeps its events
+// NoFoldingNote returns the note that a gateway leaves nothing out as long as the host keeps its events
 // from flame, as consent says; none if the host tells them.
-func Unheard(consent core.Finding) []string {
+func NoFoldingNote(consent core.Finding) []string {
 	if !consent.Todo && !consent.Broken {
 		return nil
 	}
@@ -147,20 +147,20 @@ type GatewaySpec struct {
 type RequestInfo struct {
 	Session string // of the host; empty if it does not say
 	Agent   string // id of the native subagent that asks; empty for the session itself
-	Class   Class
+	Class   RequestClass
 	Window  int // tokens that the model is to take; 0: as is usual
 }
 
-// A Class is what a request is for. Others than those below are possible.
-type Class string
+// A RequestClass is what a request is for. Others than those below are possible.
+type RequestClass string
 
 // The classes of requests.
 const (
-	ClassMain       Class = "main"
-	ClassSubagent   Class = "subagent"
-	Workflow        Class = "workflow"
-	ClassCompaction Class = "compaction" // it asks for a summary
-	ClassAuxiliary  Class = "auxiliary"  // beside the conversation
+	ClassMain       RequestClass = "main"
+	ClassSubagent   RequestClass = "subagent"
+	Workflow        RequestClass = "workflow"
+	ClassCompaction RequestClass = "compaction" // it asks for a summary
+	ClassAuxiliary  RequestClass = "auxiliary"  // beside the conversation
 )
 
 // Converses reports whether the request has the sender's conversation so far.

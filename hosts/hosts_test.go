@@ -160,7 +160,7 @@ func TestAProgramThatFailsOrHangsIsTold(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				m := hosts.Machine{Run: func(ctx context.Context, _, _ string, _ ...string) (string, error) { return run(ctx) }}
-				err := hosts.Program{Machine: m, Name: "codex", Path: "codex"}.Ask(t.Context(), new(any), "mcp", "list")
+				err := hosts.Program{Machine: m, Name: "codex", Path: "codex"}.RunJSON(t.Context(), new(any), "mcp", "list")
 				assert.ErrorIs(t, err, core.ErrUnavailable)
 				assert.ErrorContains(t, err, says)
 			})

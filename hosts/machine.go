@@ -92,9 +92,9 @@ type Program struct {
 	Path    string
 }
 
-// Ask runs a command that prints JSON, and decodes it into answer. A command that fails, or takes
+// RunJSON runs a command that prints JSON, and decodes it into answer. A command that fails, or takes
 // too long, is an error with its words, of kind core.ErrUnavailable.
-func (p Program) Ask(ctx context.Context, answer any, args ...string) error {
+func (p Program) RunJSON(ctx context.Context, answer any, args ...string) error {
 	ctx, stop := context.WithTimeout(ctx, maxAnswer)
 	defer stop()
 	out, err := p.Machine.Run(ctx, p.Machine.ProjectDir, p.Path, args...)
@@ -131,8 +131,8 @@ func (p Program) Line(args ...string) string {
 	return line
 }
 
-// Same reports whether two paths name the same folder, even through links.
-func Same(a, b string) bool {
+// SameFolder reports whether two paths name the same folder, even through links.
+func SameFolder(a, b string) bool {
 	if a == b {
 		return true
 	}
@@ -198,10 +198,10 @@ func converse(ctx context.Context, dir, input string, isLast func(line string) b
 	return fmt.Errorf("%s %s ended without an answer: %w", filepath.Base(program), strings.Join(args, " "), errors.Join(lines.Err(), ctx.Err()))
 }
 
-// Naming returns the first of a project's files that has a member of this name at any depth,
+// FindMember returns the first of a project's files that has a member of this name at any depth,
 // such as in the `env` of a server. It also returns a file that flame cannot read, as that file
 // may have such a member. plain converts the content of a file to JSON.
-func (m Machine) Naming(files []string, plain func([]byte) []byte, name string) string {
+func (m Machine) FindMember(files []string, plain func([]byte) []byte, name string) string {
 	for _, file := range files {
 		content, err := m.Files(ScopeProject).Read(file)
 		if IsMissing(err) || err == nil && len(bytes.TrimSpace(content)) == 0 {
@@ -267,9 +267,9 @@ func NetworkOf(getenv func(string) string) map[string]string {
 	return network
 }
 
-// PastProxies returns the variables, NAME=value, with which a program reaches 127.0.0.1 without a
+// BypassProxies returns the variables, NAME=value, with which a program reaches 127.0.0.1 without a
 // proxy; none if it has no proxy.
-func PastProxies(getenv func(string) string) (environ []string) {
+func BypassProxies(getenv func(string) string) (environ []string) {
 	proxied := false
 	for _, name := range Proxies {
 		proxied = proxied || getenv(name) != ""

@@ -69,8 +69,8 @@ func (r Registry) OfClient(client string) string {
 	return client
 }
 
-// Hooked returns the hosts that report their events to flame.
-func (r Registry) Hooked() Registry {
+// WithHooks returns the hosts that report their events to flame.
+func (r Registry) WithHooks() Registry {
 	return lo.Filter(r, func(h Host, _ int) bool { return h.Events.Hook != nil })
 }
 
@@ -145,9 +145,9 @@ func (r Registry) SpawnTools() []string {
 	return append(r.Tools().Names(EffectSpawn), "*"+string(op.Spawn))
 }
 
-// Inside reports whether a process runs in a session of a host, according to its
+// IsInHost reports whether a process runs in a session of a host, according to its
 // environment and the names of its ancestors.
-func (r Registry) Inside(getenv func(string) string, above []string) bool {
+func (r Registry) IsInHost(getenv func(string) string, above []string) bool {
 	return slices.ContainsFunc(r, func(h Host) bool {
 		return h.Variables.Marker != "" && getenv(h.Variables.Marker) != "" || slices.Contains(above, h.Program)
 	})
@@ -170,15 +170,15 @@ func (r Registry) Understands(key string) bool {
 	return slices.ContainsFunc(r, func(h Host) bool { return h.Key(key).Name != "" })
 }
 
-// Applies returns the host with a permission that is not tied to a tool, and
+// HostOfPermission returns the host with a permission that is not tied to a tool, and
 // whether there is such a host.
-func (r Registry) Applies(permission string) (Host, bool) {
+func (r Registry) HostOfPermission(permission string) (Host, bool) {
 	return lo.Find(r, func(h Host) bool { return slices.Contains(h.Tools.Rules, permission) })
 }
 
-// Sharing returns the tools that a permission covers: in some hosts all tools that
+// CoveredTools returns the tools that a permission covers: in some hosts all tools that
 // change files share one permission.
-func (r Registry) Sharing(permission string) []string {
+func (r Registry) CoveredTools(permission string) []string {
 	for _, h := range r {
 		if h.Tools.SharedEditPermission && slices.Contains(h.Tools.Own.Names(EffectEdit), permission) {
 			return h.Tools.Own.Current().Names(EffectEdit)

@@ -65,20 +65,20 @@ func ServesLean() []string { return []string{"serve", "--tools", LeanTools} }
 
 // A Status says how flame is set up in one host.
 type Status struct {
-	Program   string         // path of the host's program; empty, like Version, if it is not on PATH
-	Version   string         // as the host itself prints it
-	Installed []Installation // by setup
-	ByHand    []Registration // by anyone else
-	Offers    string         // version of the plugin that setup would install
-	Tools     string         // value of FLAME_TOOLS that the installed server gets unless the user chose one; empty: none
-	Refused   string         // why the host does not load the installation; empty: it does, as far as flame knows
-	Consent   core.Finding   // what the user must still allow in the host before all of the installation works; zero: nothing
-	GivesWay  bool           // with both kinds, the host starts only the registration by hand
+	Program          string         // path of the host's program; empty, like Version, if it is not on PATH
+	Version          string         // as the host itself prints it
+	Installed        []Installation // by setup
+	ByHand           []Registration // by anyone else
+	AvailableVersion string         // version of the plugin that setup would install
+	Tools            string         // value of FLAME_TOOLS that the installed server gets unless the user chose one; empty: none
+	Refused          string         // why the host does not load the installation; empty: it does, as far as flame knows
+	Consent          core.Finding   // what the user must still allow in the host before all of the installation works; zero: nothing
+	ManualWins       bool           // with both kinds, the host starts only the registration by hand
 }
 
-// Double reports whether flame is registered both by setup and by hand. The
-// host then starts it twice, unless GivesWay.
-func (s Status) Double() bool { return len(s.Installed) > 0 && len(s.ByHand) > 0 }
+// RegisteredTwice reports whether flame is registered both by setup and by hand. The
+// host then starts it twice, unless ManualWins.
+func (s Status) RegisteredTwice() bool { return len(s.Installed) > 0 && len(s.ByHand) > 0 }
 
 // An Installation is an installation of flame in a host by setup.
 type Installation struct {
@@ -114,7 +114,7 @@ func (m Machine) hubBinary() string { return m.Binary() + "-hub" }
 // InstallBinary plans to copy the program at source (a path, as from os.Executable) to Binary, and
 // the flame-hub beside it, if there is one.
 func (m Machine) InstallBinary(source string) (steps []SetupStep, err error) {
-	if Same(source, m.Binary()) {
+	if SameFolder(source, m.Binary()) {
 		return nil, nil
 	}
 	for _, to := range []string{m.Binary(), m.hubBinary()} {

@@ -17,7 +17,7 @@ import (
 type Tool struct {
 	Name      string
 	Effect    Effect
-	Old       bool     // only older versions have it
+	Obsolete  bool     // only older versions have it
 	Canonical []string // its names in the common vocabulary; empty in the host that defines those names
 }
 
@@ -51,7 +51,7 @@ func (t Tools) Names(does ...Effect) (names []string) {
 
 // Current returns the tools that newer versions still have.
 func (t Tools) Current() Tools {
-	return slices.DeleteFunc(slices.Clone(t), func(tool Tool) bool { return tool.Old })
+	return slices.DeleteFunc(slices.Clone(t), func(tool Tool) bool { return tool.Obsolete })
 }
 
 // Effect returns what the tool of this name does, ignoring case, or the zero

@@ -35,9 +35,9 @@ func (r Registry) Translate(tools []string, host string) []string {
 	return translated
 }
 
-// Spell returns tools by a host's names for them, in the host's own spelling:
+// CanonicalSpelling returns tools by a host's names for them, in the host's own spelling:
 // Claude Code does not offer a tool requested in another one (observed).
-func (r Registry) Spell(tools []string, host string) []string {
+func (r Registry) CanonicalSpelling(tools []string, host string) []string {
 	names := r.Translate(tools, host)
 	for i, entry := range names {
 		name, rule := SplitRule(entry)

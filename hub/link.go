@@ -42,7 +42,7 @@ const maxLink = 16 << 10
 // error is fs.ErrNotExist.
 func Load(data string) (l Link, err error) {
 	path := filepath.Join(data, linkName)
-	text, err := place.ReadOwn(path, maxLink)
+	text, err := place.ReadData(path, maxLink)
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, core.ErrUnavailable) {
 		return l, err
 	}
@@ -77,8 +77,8 @@ func removeOwn(path string) error {
 	return err
 }
 
-// Shown returns the URL of a server, or of several, without its secrets.
-func Shown(address string) string {
+// RedactURL returns the URL of a server, or of several, without its secrets.
+func RedactURL(address string) string {
 	var shown []string
 	for part := range strings.SplitSeq(address, ",") {
 		u, err := url.Parse(strings.TrimSpace(part))
@@ -175,13 +175,13 @@ type Status struct {
 	Hint     string    `json:"hint,omitempty"`     // what to do about it
 }
 
-// Holds reports whether a process still keeps the status up to date.
-func (s Status) Holds(now core.Millis) bool { return now-s.At < staleTime }
+// IsFresh reports whether a process still keeps the status up to date.
+func (s Status) IsFresh(now core.Millis) bool { return now-s.At < staleTime }
 
 // Unserved says that no worker serves a queue, and which queues have workers. It is empty if a
 // worker serves the queue, or the status does not say.
 func (s Status) Unserved(queue string, now core.Millis) string {
-	if !s.Holds(now) || s.Since == 0 || len(s.Machines) == 0 {
+	if !s.IsFresh(now) || s.Since == 0 || len(s.Machines) == 0 {
 		return ""
 	}
 	var others []string
@@ -205,7 +205,7 @@ const maxOthers = 5
 // error is fs.ErrNotExist.
 func LoadStatus(data string) (s Status, err error) {
 	path := filepath.Join(data, statusName)
-	text, err := place.ReadOwn(path, maxStatus)
+	text, err := place.ReadData(path, maxStatus)
 	if err == nil {
 		err = json.Unmarshal(text, &s)
 	}

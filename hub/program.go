@@ -193,7 +193,7 @@ func (c Client) Claim(ctx context.Context, frame core.Frame) error {
 	}
 	_, err := c.ask(ctx, Request{Do: ToClaim, Frame: &frame})
 	if errors.Is(err, errNoAnswer) {
-		return project.Unclaimed(frame)
+		return project.UnclaimedError(frame)
 	}
 	return err
 }
@@ -202,7 +202,7 @@ func (c Client) Claim(ctx context.Context, frame core.Frame) error {
 func (c Client) Ready() error {
 	_, err := Load(c.Data)
 	if errors.Is(err, fs.ErrNotExist) {
-		return agents.NotJoined()
+		return agents.NoHubError()
 	}
 	if err == nil {
 		_, err = FindProgram(Program)
@@ -240,7 +240,7 @@ const WatchTime = time.Second
 // until ctx ends. It calls it again when it ends, after an error with pauses, and logs the error.
 func KeepJoined(ctx context.Context, data string, log *slog.Logger, keep func(context.Context) error) {
 	logged := ""
-	for range project.Steadily(ctx, 0, WatchTime) {
+	for range project.Every(ctx, 0, WatchTime) {
 		Retry(ctx, func() (over bool) {
 			if _, err := os.Lstat(filepath.Join(data, linkName)); err != nil {
 				return true

@@ -34,7 +34,7 @@ func (p *Project) step(ctx context.Context, run func(context.Context, func(Tx) e
 	var s *Op
 	err := run(ctx, func(tx Tx) error {
 		s = p.Step(tx, by)
-		if err := s.Enter(); err != nil {
+		if err := s.LoadSession(); err != nil {
 			return err
 		}
 		return f(s)
@@ -140,7 +140,7 @@ func wakes(s *Op) (bool, error) {
 
 // armRetention sets the deadline that drops old events, on a session's first call.
 func armRetention(s *Op) error {
-	if !s.Fresh {
+	if !s.NewSession {
 		return nil
 	}
 	if _, known, err := recordArmed.Get(s.Tx, ""); known || err != nil {
@@ -152,9 +152,9 @@ func armRetention(s *Op) error {
 	return s.Tx.SetDeadline(Deadline{Kind: EventsDeadline, Due: s.Now + Day, Set: s.Now})
 }
 
-// A joint is the Store of operations that share one transaction. If one of them fails, or
+// A batchStore is the Store of operations that share one transaction. If one of them fails, or
 // does not find something, nothing is kept.
-type joint struct {
+type batchStore struct {
 	tx      Tx
 	failed  error // errors of operations, without those of the next field
 	missing error // errors of kind core.ErrNotFound
@@ -163,17 +163,17 @@ type joint struct {
 }
 
 // View runs f in the one transaction.
-func (j *joint) View(_ context.Context, f func(Tx) error) error { return f(j.tx) }
+func (j *batchStore) View(_ context.Context, f func(Tx) error) error { return f(j.tx) }
 
 // Update runs f in the one transaction.
-func (j *joint) Update(ctx context.Context, f func(Tx) error) error {
+func (j *batchStore) Update(ctx context.Context, f func(Tx) error) error {
 	err := j.Run(ctx, f)
 	j.changed = j.changed || err == nil
 	return err
 }
 
 // Run runs f in the one transaction.
-func (j *joint) Run(_ context.Context, f func(Tx) error) error {
+func (j *batchStore) Run(_ context.Context, f func(Tx) error) error {
 	err := f(j.tx)
 	if errors.Is(err, core.ErrNotFound) {
 		j.missing = errors.Join(j.missing, err)
@@ -194,10 +194,10 @@ func (p *Project) Batch(ctx context.Context, f func(*Project) error) error {
 	if p.joint != nil {
 		return f(p)
 	}
-	var j *joint
+	var j *batchStore
 	var result error // of f
 	err := p.Store.Run(ctx, func(tx Tx) error {
-		j = &joint{tx: tx}
+		j = &batchStore{tx: tx}
 		result = f(p.in(j))
 		return errors.Join(result, j.failed, j.missing)
 	})
@@ -220,7 +220,7 @@ func (p *Project) Batch(ctx context.Context, f func(*Project) error) error {
 func (p *Project) Changed() bool { return p.joint == nil || p.joint.changed }
 
 // in returns a copy of p that works within a joint.
-func (p *Project) in(j *joint) *Project {
+func (p *Project) in(j *batchStore) *Project {
 	inside := *p
 	inside.Store, inside.joint = j, j
 	return &inside

@@ -74,9 +74,9 @@ func (s *Op) mustBeBelow(own core.Session) error {
 		WithHint("flame believes a subagent only in the session in which it began; have a new subagent of this session do it")
 }
 
-// Join makes session id the session of an agent, unless the agent has one or id is
+// BindAgentSession makes session id the session of an agent, unless the agent has one or id is
 // empty. The agent may have worked before, under its own id in place of a session's.
-func (s *Op) Join(agent, id string) error {
+func (s *Op) BindAgentSession(agent, id string) error {
 	work, known, err := RecordAgentWork.Get(s.Tx, agent)
 	if id == "" || !known || err != nil || work.Session != "" && work.Session != agent || work.Session == id {
 		return err
@@ -107,7 +107,7 @@ func (s *Op) joinOwn() error {
 	if s.Caller.Agent == "" || s.Caller.Parent != "" || s.Session.HasFrame() && s.Session.Parent != "" {
 		return nil
 	}
-	return s.Join(s.Caller.Agent, s.Session.ID)
+	return s.BindAgentSession(s.Caller.Agent, s.Session.ID)
 }
 
 // beginIn starts the session of work in frame, or in workedIn: the frame below it in which
@@ -139,22 +139,22 @@ func (s *Op) beginIn(work AgentWork, frame core.Frame, workedIn string) error {
 	}
 	err = errors.Join(
 		RecordHookState.Change(s.Tx, session.ID, func(theirs *HookState) { theirs.ContextGiven = work.Given }),
-		CountFrom(s.Tx, session.ID, Supervised), worksIn(s, session.ID, frame.ID, session.Current),
+		CountFrom(s.Tx, session.ID, CountNever), worksIn(s, session.ID, frame.ID, session.Current),
 	)
 	if err != nil {
 		return err
 	}
 	if session.ID == s.Session.ID {
 		s.Session = session
-		return s.MoveBelow(own, frame.ID)
+		return s.ReparentRoot(own, frame.ID)
 	}
-	return s.As(session, func(s *Op) error { return s.MoveBelow(own, frame.ID) })
+	return s.AsSession(session, func(s *Op) error { return s.ReparentRoot(own, frame.ID) })
 }
 
-// MoveBelow moves the root that a child made for itself, before flame knew that it was a
+// ReparentRoot moves the root that a child made for itself, before flame knew that it was a
 // child, below the frame that was meant for it. A root that others had planned stays in
 // its place.
-func (s *Op) MoveBelow(own, meant string) error {
+func (s *Op) ReparentRoot(own, meant string) error {
 	if own == "" || meant == "" || own == meant {
 		return nil
 	}
@@ -206,9 +206,9 @@ func (s *Op) ParentFrame() (string, error) {
 	return s.NearestOpen(parent.Current)
 }
 
-// Frameless reports whether the caller's session is a child without a frame: it is not
+// HasNoFrame reports whether the caller's session is a child without a frame: it is not
 // worth one yet, or the settings say that flame watches no children.
-func (s *Op) Frameless() (bool, error) {
+func (s *Op) HasNoFrame() (bool, error) {
 	if s.Session.Parent == "" || s.Session.HasFrame() || s.Session.Tracked {
 		return s.Session.Tracked && !s.Session.HasFrame(), nil
 	}
@@ -265,18 +265,18 @@ func (s *Op) RenameRoot(goal string, isDefault bool) error {
 // here for a frame of another machine, once that frame has ended or was invalidated there.
 const ElsewhereDeadline = "ended_elsewhere"
 
-// MayWork returns an error for a frame of another machine: this machine may not work in it,
+// CheckLocal returns an error for a frame of another machine: this machine may not work in it,
 // end it, or change its texts.
-func (s *Op) MayWork(frame core.Frame) error {
+func (s *Op) CheckLocal(frame core.Frame) error {
 	if problem := elsewhere(frame); problem != nil {
 		return problem
 	}
 	return nil
 }
 
-// NotTaken returns an error for a call that names no frame, if another machine took over the
+// CheckNotTakenOver returns an error for a call that names no frame, if another machine took over the
 // frame in which the caller's session works: the caller does not mean the frame above it.
-func (s *Op) NotTaken() error {
+func (s *Op) CheckNotTakenOver() error {
 	frame, taken, err := s.taken(s.Session.Current)
 	if err != nil || !taken {
 		return err
@@ -311,8 +311,8 @@ func elsewhere(frame core.Frame) *core.Problem {
 // the network, which no operation may do while a transaction is open.
 func (p *Project) MayClaim() bool { return p.Claim != nil && p.joint == nil }
 
-// Unclaimed returns the error for a frame of another machine that this machine cannot claim.
-func Unclaimed(frame core.Frame) error {
+// UnclaimedError returns the error for a frame of another machine that this machine cannot claim.
+func UnclaimedError(frame core.Frame) error {
 	return core.Invalidf("%s belongs to machine %s, and this machine is not connected to the hub now", frame.ID, frame.Machine).
 		WithHint("it can be taken over once this machine is connected (`flame doctor` shows that); until then %s starts a frame of your own", op.Push)
 }

@@ -13,16 +13,16 @@ import (
 
 // An Op is one operation in progress: its transaction, its time and its caller.
 type Op struct {
-	Tx      Tx
-	Project *Project
-	Now     core.Millis
-	Caller  Caller
-	Session core.Session // the caller's, as it will be saved
-	Fresh   bool         // the session was not known before
-	Agent   string       // id of the agent that events are about; empty outside of agents
-	Rule    string       // the rule by which flame acts on its own; empty while it does what a caller asked
-	changed bool         // it did more than read
-	log     []func()     // write log lines, once the transaction is durable
+	Tx         Tx
+	Project    *Project
+	Now        core.Millis
+	Caller     Caller
+	Session    core.Session // the caller's, as it will be saved
+	NewSession bool         // the session was not known before
+	Agent      string       // id of the agent that events are about; empty outside of agents
+	Rule       string       // the rule by which flame acts on its own; empty while it does what a caller asked
+	changed    bool         // it did more than read
+	log        []func()     // write log lines, once the transaction is durable
 }
 
 // Step begins a step on behalf of by in a transaction.
@@ -30,9 +30,9 @@ func (p *Project) Step(tx Tx, by Caller) *Op {
 	return &Op{Tx: tx, Project: p, Now: p.Now(), Caller: by, Agent: by.Agent}
 }
 
-// Enter loads the caller's session, or prepares a new one. An anonymous caller works in the
+// LoadSession loads the caller's session, or prepares a new one. An anonymous caller works in the
 // frame of the latest work (see adopt).
-func (s *Op) Enter() error {
+func (s *Op) LoadSession() error {
 	id, err := SessionOf(s.Tx, s.Caller)
 	if err != nil {
 		return err
@@ -40,7 +40,7 @@ func (s *Op) Enter() error {
 	session, err := s.Tx.Session(id)
 	switch {
 	case errors.Is(err, core.ErrNotFound):
-		s.Fresh = true
+		s.NewSession = true
 		session = core.Session{ID: id, Parent: s.Caller.Parent, CreatedAt: s.Now, State: core.SessionActive}
 		if session.Root, err = s.imported(id); err != nil {
 			return err
@@ -93,7 +93,7 @@ func (s *Op) adopt() error {
 		}
 		_, taken, err := s.taken(session.Current)
 		if taken {
-			open = session.Current // so that NotTaken refuses it
+			open = session.Current // so that CheckNotTakenOver refuses it
 		}
 		s.Session.Current = open
 		return err
@@ -275,8 +275,8 @@ func above(tx Tx, id string) iter.Seq2[[]core.Frame, error] {
 	}
 }
 
-// Top returns the topmost frame above a frame; the frame itself if nothing is above it.
-func (s *Op) Top(frame core.Frame) (core.Frame, error) {
+// RootOf returns the topmost frame above a frame; the frame itself if nothing is above it.
+func (s *Op) RootOf(frame core.Frame) (core.Frame, error) {
 	if frame.Parent == "" {
 		return frame, nil
 	}
@@ -368,7 +368,7 @@ func ListFrames(frames []core.Frame) string {
 		if i > 0 {
 			b.WriteString("; ")
 		}
-		b.WriteString(f.ID + " (" + string(f.Status) + ", " + core.OneLine(f.Goal, 40) + f.Mark() + ")")
+		b.WriteString(f.ID + " (" + string(f.Status) + ", " + core.OneLine(f.Goal, 40) + f.MachineSuffix() + ")")
 	}
 	if len(frames) > candidates {
 		b.WriteString("; and more")
@@ -376,8 +376,8 @@ func ListFrames(frames []core.Frame) string {
 	return b.String()
 }
 
-// As runs f as if session were the caller, and saves the session as f leaves it.
-func (s *Op) As(session core.Session, f func(*Op) error) error {
+// AsSession runs f as if session were the caller, and saves the session as f leaves it.
+func (s *Op) AsSession(session core.Session, f func(*Op) error) error {
 	if session.ID == s.Session.ID {
 		return f(s)
 	}

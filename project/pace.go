@@ -5,9 +5,9 @@ import (
 	"time"
 )
 
-// Steadily yields after a first pause, or at once without one, and then each time after an interval,
+// Every yields after a first pause, or at once without one, and then each time after an interval,
 // until ctx ends. Times that pass while the work of the last one lasts count as one.
-func Steadily(ctx context.Context, first, interval time.Duration) func(yield func() bool) {
+func Every(ctx context.Context, first, interval time.Duration) func(yield func() bool) {
 	return func(yield func() bool) {
 		if first == 0 {
 			if !yield() {

@@ -42,7 +42,7 @@ type Project struct {
 	FoldPlans bool                     // and the work on their items is left out of requests
 	Turns     bool                     // the user's prompts that lead to work become frames
 	FoldTurns bool                     // and their work is left out of requests
-	Trim      fold.Trimming            // which outputs of tools requests leave out of open frames; empty: none
+	Trim      fold.TrimMode            // which outputs of tools requests leave out of open frames; empty: none
 
 	// Replaying is set while flame handles events whose hosts no longer wait for an answer: the
 	// answer would not reach the agent.
@@ -66,9 +66,9 @@ type Project struct {
 	// handles; zero if it is not known. Gone reports whether a process has certainly
 	// ended. Without them sessions end only by their hosts' events and by silence.
 	HostProcess func() Process
-	Gone        func(Process) bool
+	ProcessGone func(Process) bool
 
-	joint *joint // the shared transaction; nil outside of Together
+	joint *batchStore // the shared transaction; nil outside of Together
 }
 
 // Then returns the project for what happened at a time and is handled late.
@@ -138,18 +138,18 @@ func NewID(kind string) string {
 // show, and small enough for one transaction.
 const maxText = 1 << 20
 
-// Clean trims a text. It refuses empty texts, texts that are too long, and bytes that are
+// RequiredText trims a text. It refuses empty texts, texts that are too long, and bytes that are
 // not text.
-func Clean(name, text string) (string, error) {
-	text, err := CleanOptional(name, text)
+func RequiredText(name, text string) (string, error) {
+	text, err := OptionalText(name, text)
 	if err == nil && text == "" {
 		err = core.Invalidf("%s is empty", name).WithHint("give %s as text", name)
 	}
 	return text, err
 }
 
-// CleanOptional is Clean for texts that may be empty.
-func CleanOptional(name, text string) (string, error) {
+// OptionalText is Clean for texts that may be empty.
+func OptionalText(name, text string) (string, error) {
 	if len(text) > maxText {
 		return "", core.Invalidf("%s has %d bytes, the limit is %d", name, len(text), maxText).
 			WithHint("write it to a file and record the file as an artifact")
@@ -160,9 +160,9 @@ func CleanOptional(name, text string) (string, error) {
 	return strings.TrimSpace(text), nil
 }
 
-// Relative returns an artifact in its stored form. A path inside the worktree becomes
+// ArtifactPath returns an artifact in its stored form. A path inside the worktree becomes
 // relative to it, with forward slashes; anything else stays unchanged.
-func (p *Project) Relative(artifact string) string {
+func (p *Project) ArtifactPath(artifact string) string {
 	if !filepath.IsAbs(artifact) {
 		return artifact
 	}
@@ -204,7 +204,7 @@ const MaxTitle = 200
 func (s *Op) AddArtifacts(frame *core.Frame, files []string) error {
 	var added []string
 	for _, file := range files {
-		file = s.Project.Relative(file)
+		file = s.Project.ArtifactPath(file)
 		known := slices.ContainsFunc(frame.Artifacts, func(artifact string) bool { return strings.HasSuffix(file, "/"+artifact) })
 		if file != "" && !known && frame.AddArtifact(file, s.Now) {
 			added = append(added, file)

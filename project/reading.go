@@ -36,9 +36,9 @@ func EachFrame(tx Tx, links []outline.Link, f func(core.Frame) error) error {
 	return nil
 }
 
-// EachUnder calls f for a frame and all frames below it, archived ones included. It
+// EachBelow calls f for a frame and all frames below it, archived ones included. It
 // holds no more than a page of them in memory.
-func EachUnder(tx Tx, id string, f func(core.Frame) error) error {
+func EachBelow(tx Tx, id string, f func(core.Frame) error) error {
 	if id == "" {
 		return nil
 	}
@@ -79,10 +79,10 @@ func Outcomes(tx Tx, frames []core.Frame) (summaries.EndedByParent, error) {
 	return endedBelow(tx, bare(frames), nil)
 }
 
-// TellBelow adds the outcomes below the finished frames around a frame: composed summaries
+// AddOutcomes adds the outcomes below the finished frames around a frame: composed summaries
 // for those that ended without a summary, and the decisions below those and the latest of
 // the others.
-func TellBelow(tx Tx, around *core.ContextInput) error {
+func AddOutcomes(tx Tx, around *core.ContextInput) error {
 	parts := [][]core.Frame{around.Children, around.Siblings, around.Uncles}
 	var without, with []string
 	for _, frames := range parts {
@@ -130,10 +130,10 @@ func endedBelow(tx Tx, without, with []string) (summaries.EndedByParent, error) 
 	return tx.Outcomes(of)
 }
 
-// ComposeAll gives the frames that ended without a summary one composed of the outcomes
-// below them. These summaries are for readers; callers must not store them. ComposeAll
+// ComposeSummaries gives the frames that ended without a summary one composed of the outcomes
+// below them. These summaries are for readers; callers must not store them. ComposeSummaries
 // returns the ids of those frames.
-func ComposeAll(tx Tx, frames ...*core.Frame) (composed map[string]bool, err error) {
+func ComposeSummaries(tx Tx, frames ...*core.Frame) (composed map[string]bool, err error) {
 	outcomes, err := Outcomes(tx, lo.Map(frames, func(f *core.Frame, _ int) core.Frame { return *f }))
 	if err != nil {
 		return nil, err
@@ -174,9 +174,9 @@ const (
 	maxBeneathEach = 100 // below one parent
 )
 
-// ClosingOf returns what the next agent needs to know about a root that ended. ok is false
+// ContinuationOf returns what the next agent needs to know about a root that ended. ok is false
 // if there is nothing below the root, so that the frame itself says everything.
-func ClosingOf(tx Tx, root core.Frame) (c summaries.Continuation, ok bool, err error) {
+func ContinuationOf(tx Tx, root core.Frame) (c summaries.Continuation, ok bool, err error) {
 	c.Root = root
 	below, err := tx.Outcomes(OutcomeQuery{All: root.ID, Each: maxBeneathEach, Limit: maxBeneath})
 	if err != nil || len(below) == 0 {

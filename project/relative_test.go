@@ -13,7 +13,7 @@ func TestArtifactsAreRelativeToTheWorktreeThatTheyAreIn(t *testing.T) {
 	t.Parallel()
 	p := &project.Project{Dir: "/home/me/shop", Agents: "/home/me/data/agents"}
 	for artifact, want := range cases.Read[string](t, "testdata/relative.yaml") {
-		assert.Equal(t, want, p.Relative(artifact), artifact)
+		assert.Equal(t, want, p.ArtifactPath(artifact), artifact)
 	}
-	assert.Equal(t, "/x/y", (&project.Project{}).Relative("/x/y"))
+	assert.Equal(t, "/x/y", (&project.Project{}).ArtifactPath("/x/y"))
 }

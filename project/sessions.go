@@ -15,25 +15,25 @@ const RecordHookState RecordKind[HookState] = "session.presence"
 
 // A HookState is what the hooks of a session remember about the session.
 type HookState struct {
-	LastSeq          int64       `json:"seen"`               // the last event that its agent knows of
-	Prompt           string      `json:"prompt,omitempty"`   // id of the last prompt
-	EndedPrompt      string      `json:"answered,omitempty"` // id of the last prompt whose turn is known to have ended
-	TurnSeq          int64       `json:"turn,omitempty"`     // the last event before its turn began
-	SummaryDelivered bool        `json:"told,omitempty"`     // a child: the host gave its summary to the parent
-	LastMessage      string      `json:"fallback,omitempty"` // its last message so far
-	TurnEndedIdle    bool        `json:"rested,omitempty"`   // its last turn ended by itself, and left nothing running
-	Ended            *Ending     `json:"ended,omitempty"`    // a child: it has ended, but work below it continues
-	FrameCounted     bool        `json:"framed,omitempty"`   // a child: flame has counted its frame
-	EndCounted       bool        `json:"counted,omitempty"`  // a child: flame has counted its first end
-	ContextGiven     bool        `json:"given,omitempty"`    // of an agent: its first context came with its task
-	Process          Process     `json:"process,omitzero"`   // of its host, which reported last; zero if not known
-	Windows          []Process   `json:"windows,omitempty"`  // other processes in which the session was opened, the latest last
-	EndedAt          core.Millis `json:"over,omitempty"`     // when the session ended; 0: it never did
-	Forked           string      `json:"forked,omitempty"`   // owner of the to-do list that its history shows, if it is a fork: its own begins empty
-	ContextOwed      bool        `json:"owed,omitempty"`     // its context was due when its host no longer waited, or a compaction dropped it
+	LastSeq          int64         `json:"seen"`               // the last event that its agent knows of
+	Prompt           string        `json:"prompt,omitempty"`   // id of the last prompt
+	EndedPrompt      string        `json:"answered,omitempty"` // id of the last prompt whose turn is known to have ended
+	TurnSeq          int64         `json:"turn,omitempty"`     // the last event before its turn began
+	SummaryDelivered bool          `json:"told,omitempty"`     // a child: the host gave its summary to the parent
+	LastMessage      string        `json:"fallback,omitempty"` // its last message so far
+	TurnEndedIdle    bool          `json:"rested,omitempty"`   // its last turn ended by itself, and left nothing running
+	Ended            *ChildOutcome `json:"ended,omitempty"`    // a child: it has ended, but work below it continues
+	FrameCounted     bool          `json:"framed,omitempty"`   // a child: flame has counted its frame
+	EndCounted       bool          `json:"counted,omitempty"`  // a child: flame has counted its first end
+	ContextGiven     bool          `json:"given,omitempty"`    // of an agent: its first context came with its task
+	Process          Process       `json:"process,omitzero"`   // of its host, which reported last; zero if not known
+	Windows          []Process     `json:"windows,omitempty"`  // other processes in which the session was opened, the latest last
+	EndedAt          core.Millis   `json:"over,omitempty"`     // when the session ended; 0: it never did
+	Forked           string        `json:"forked,omitempty"`   // owner of the to-do list that its history shows, if it is a fork: its own begins empty
+	ContextOwed      bool          `json:"owed,omitempty"`     // its context was due when its host no longer waited, or a compaction dropped it
 
 	Compacted core.Millis `json:"compacted,omitempty"` // the last compaction that flame found in its log
-	Searched  Searched    `json:"searched,omitzero"`   // where flame has looked for one
+	Searched  LogSearch   `json:"searched,omitzero"`   // where flame has looked for one
 	SessionPermissions
 }
 
@@ -52,15 +52,15 @@ type Plan struct {
 	Text string `json:"text"`
 }
 
-// A Searched is the part of a session's log in which flame has looked for compactions.
-type Searched struct {
+// A LogSearch is the part of a session's log in which flame has looked for compactions.
+type LogSearch struct {
 	Path string `json:"path"`
 	UpTo int64  `json:"upTo"` // in bytes
 }
 
 // noteFirst records the host's process at the first call of a session.
 func noteFirst(s *Op) error {
-	if !s.Fresh || !s.hasProcess() {
+	if !s.NewSession || !s.hasProcess() {
 		return nil
 	}
 	return RecordHookState.Change(s.Tx, s.Session.ID, func(mine *HookState) { mine.NoteProcess(s) })
@@ -86,7 +86,7 @@ func (p *HookState) NoteProcess(s *Op) {
 // Moved reports whether the caller's session, which is known, was opened in another process than the one
 // that reported last.
 func (s *Op) Moved() (bool, error) {
-	if s.Fresh || !s.hasProcess() {
+	if s.NewSession || !s.hasProcess() {
 		return false, nil
 	}
 	mine, err := RecordHookState.Find(s.Tx, s.Session.ID)
@@ -125,26 +125,26 @@ func (p *HookState) GoesOn(s *Op) bool {
 
 // Lives reports whether the process that reported last has not ended, as far as is known.
 func (p *HookState) Lives(s *Op) bool {
-	return p.Process != (Process{}) && s.Project.Gone != nil && !s.Project.Gone(p.Process)
+	return p.Process != (Process{}) && s.Project.ProcessGone != nil && !s.Project.ProcessGone(p.Process)
 }
 
 // LivesElsewhere reports whether a session lives in a process of its host that has not ended, as far
 // as is known, and that is not the host of this process: this one was started from its shell, say.
 func (p *Project) LivesElsewhere(ctx context.Context, session string) (elsewhere bool, err error) {
 	here, none := p.announcer(), Process{}
-	if here == none || p.Gone == nil {
+	if here == none || p.ProcessGone == nil {
 		return false, nil
 	}
 	err = p.Store.View(ctx, func(tx Tx) error {
 		theirs, err := RecordHookState.Find(tx, session)
-		elsewhere = theirs.Process != none && !theirs.has(here) && !p.Gone(theirs.Process)
+		elsewhere = theirs.Process != none && !theirs.has(here) && !p.ProcessGone(theirs.Process)
 		return err
 	})
 	return elsewhere, err
 }
 
-// An Ending is how a child's run ended, and its last message.
-type Ending struct {
+// An ChildOutcome is how a child's run ended, and its last message.
+type ChildOutcome struct {
 	End   core.ChildEnd `json:"end"`
 	Last  string        `json:"last,omitempty"`
 	Idle  bool          `json:"idle,omitempty"`  // flame concluded it from the child's silence
@@ -153,14 +153,14 @@ type Ending struct {
 }
 
 // Summary returns the summary for the child's frame.
-func (e Ending) Summary() string {
+func (e ChildOutcome) Summary() string {
 	switch {
 	case e.Last != "":
 		return e.Last
 	case e.Idle:
 		return autoCompleted
 	}
-	return e.End.Note()
+	return e.End.DefaultSummary()
 }
 
 // autoCompleted is the summary of a subagent that fell idle without leaving one.
@@ -187,21 +187,21 @@ func (p *Project) NoteStanding(ctx context.Context, by Caller, told SessionPermi
 	})
 }
 
-// StandingOf returns the last SessionPermissions reported for a session; zero without one.
-func StandingOf(tx Tx, session string) (SessionPermissions, error) {
+// PermissionsOf returns the last SessionPermissions reported for a session; zero without one.
+func PermissionsOf(tx Tx, session string) (SessionPermissions, error) {
 	p, err := RecordHookState.Find(tx, session)
 	return p.SessionPermissions, err
 }
 
-// Forget deletes a session, its HookState, its Timeline and its idle times.
-func Forget(tx Tx, id string) error {
+// ForgetSession deletes a session, its HookState, its Timeline and its idle times.
+func ForgetSession(tx Tx, id string) error {
 	return errors.Join(RecordHookState.Delete(tx, id), RecordWorked.Delete(tx, id), RecordIdle.Delete(tx, id), tx.DeleteSession(id))
 }
 
 // RecordIdle, by session, lists the stretches of more than ten minutes in which it did not
 // work, oldest first: from the last report about its turn, or about its end, until the next
 // report. Flame keeps the newest 500.
-const RecordIdle RecordKind[[]core.Stretch] = "idle"
+const RecordIdle RecordKind[[]core.Interval] = "idle"
 
 const (
 	longIdle = core.Millis(10 * 60 * 1000)
@@ -219,12 +219,12 @@ func noteIdle(tx Tx, session core.Session, now core.Millis) error {
 	if err != nil {
 		return err
 	}
-	return RecordIdle.Save(tx, session.ID, addIdle(idle, core.Stretch{From: from, Until: now}))
+	return RecordIdle.Save(tx, session.ID, addIdle(idle, core.Interval{From: from, Until: now}))
 }
 
 // addIdle adds one to stretches, in order. A stretch that touches the last one lengthens it:
 // the end of a session is reported after its last turn, or the clock was set back meanwhile.
-func addIdle(idle []core.Stretch, one core.Stretch) []core.Stretch {
+func addIdle(idle []core.Interval, one core.Interval) []core.Interval {
 	if n := len(idle); n > 0 && one.From <= idle[n-1].Until {
 		idle[n-1].Until = max(idle[n-1].Until, one.Until)
 		return idle

@@ -27,12 +27,12 @@ type Store interface {
 	Run(ctx context.Context, f func(Tx) error) error
 }
 
-// A Waiter is a Store that measures how long its Updates waited for other writers.
-type Waiter interface {
+// A WaitMeter is a Store that measures how long its Updates waited for other writers.
+type WaitMeter interface {
 	Store
 
-	// Waited returns the total wait of this process's Updates.
-	Waited() time.Duration
+	// LockWait returns the total wait of this process's Updates.
+	LockWait() time.Duration
 }
 
 // A Tx is one transaction on everything a project keeps.
@@ -42,7 +42,7 @@ type Tx interface {
 
 	Frames
 	Relatives
-	Shape
+	TreeLinks
 	Sessions
 	Events
 	Deadlines
@@ -109,7 +109,7 @@ type OutcomeQuery struct {
 }
 
 // An Invalidation is the frames below an invalidated one that it affects, in the order of
-// core.Below. Their keys are those of Shape.
+// core.Descendants. Their keys are those of TreeLinks.
 type Invalidation struct {
 	Planned    []int64 // these were planned, and are invalidated now
 	InProgress []int64 // these continue
@@ -126,9 +126,9 @@ type RelativesLimit struct {
 	Tiers     int // ancestors with uncles, the parent first
 }
 
-// Shape is the tree without the content of its frames. Keys identify the frames: numbers
+// TreeLinks is the tree without the content of its frames. Keys identify the frames: numbers
 // that mean nothing outside of the store.
-type Shape interface {
+type TreeLinks interface {
 	// Links returns the links of the frames that q describes, siblings in the order of
 	// their creation. It uses only Under, Roots, Archived and Limit of q.
 	Links(q FrameQuery) ([]outline.Link, error)

@@ -139,9 +139,9 @@ func (s *Op) CountLater(path string) error {
 	return s.Tx.SetDeadline(Deadline{Kind: UsageDeadline, Subject: s.Session.ID, Due: s.Now, Set: s.Now})
 }
 
-// Supervised is the time from which a host's log counts for the session of a running
+// CountNever is the time from which a host's log counts for the session of a running
 // agent: never, because the agent's supervisor counts its usage.
-const Supervised core.Millis = math.MaxInt64
+const CountNever core.Millis = math.MaxInt64
 
 // CountFrom has flame count the usage of a session from its host's log, or from a gateway,
 // only from that time on.

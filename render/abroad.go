@@ -10,23 +10,23 @@ import (
 	"flame/core"
 )
 
-// AgentsAbroad returns the agents of other machines, one per line of a terminal of that
+// RemoteAgentsTable returns the agents of other machines, one per line of a terminal of that
 // width, as they are at a time.
-func AgentsAbroad(all []record.RemoteAgent, now core.Millis, width int) string {
+func RemoteAgentsTable(all []record.RemoteAgent, now core.Millis, width int) string {
 	if len(all) == 0 {
 		return "No other machine reports an agent.\n"
 	}
 	rows := []string{"ID\tMACHINE\tSTATE\tTYPE\tSTARTED\tCOST\tHEARD\tTASK"}
 	for _, a := range all {
 		rows = append(rows, fmt.Sprintf("%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s", a.ID, a.Machine, a.State, core.OneLine(a.Type, 30),
-			When(a.Asked, now), costOf(a.Used.CostUSD), Ago(now, a.Heard), Short(a.Description)))
+			Time(a.Asked, now), costOf(a.Used.CostUSD), Ago(now, a.Heard), Short(a.Description)))
 	}
 	return Table(width, rows)
 }
 
-// AgentsElsewhere lists the agents of other machines that match a filter, for models; empty if
+// RemoteAgents lists the agents of other machines that match a filter, for models; empty if
 // there are none.
-func AgentsElsewhere(all []record.RemoteAgent, which string) string {
+func RemoteAgents(all []record.RemoteAgent, which string) string {
 	all = slices.DeleteFunc(slices.Clone(all), func(a record.RemoteAgent) bool {
 		return which == "running" && a.State.Ended() || which == "ended" && !a.State.Ended()
 	})
@@ -38,8 +38,8 @@ func AgentsElsewhere(all []record.RemoteAgent, which string) string {
 	})
 }
 
-// AtWorkAbroad says how many agents of other machines are at work; empty if none are.
-func AtWorkAbroad(all []record.RemoteAgent) string {
+// RemoteAgentCount says how many agents of other machines are at work; empty if none are.
+func RemoteAgentCount(all []record.RemoteAgent) string {
 	n := lo.CountBy(all, func(a record.RemoteAgent) bool { return !a.State.Ended() })
 	if n == 0 {
 		return ""

@@ -36,14 +36,14 @@ func StateWord(run record.Agent) string {
 	return string(run.State)
 }
 
-// Said lists what an agent said and did last; it is empty if that is nothing.
-func Said(rounds []agents.Round, now core.Millis) string {
+// LastWords lists what an agent said and did last; it is empty if that is nothing.
+func LastWords(rounds []agents.Round, now core.Millis) string {
 	return Bullets("Now:", lo.Map(rounds, func(r agents.Round, _ int) string {
 		parts := []string{r.Text}
 		for _, call := range r.Calls {
 			parts = append(parts, strings.TrimSpace(call.Tool+" "+Short(call.Input)))
 		}
-		return strings.TrimSpace(When(r.At, now) + " " + strings.Join(lo.Compact(parts), " · "))
+		return strings.TrimSpace(Time(r.At, now) + " " + strings.Join(lo.Compact(parts), " · "))
 	}))
 }
 
@@ -54,7 +54,7 @@ const maxSilence = core.Millis(10_000)
 // AgentLine returns the progress of an agent at a time.
 func AgentLine(run record.Agent, now core.Millis) string {
 	p := run.Progress
-	line := fmt.Sprintf("%s: %s, %s, %s", answerOf(run).Head(), Count(p.ToolCalls, "tool call"), core.Tokens(p.Tokens()), Took(run, now))
+	line := fmt.Sprintf("%s: %s, %s, %s", answerOf(run).Head(), Count(p.ToolCalls, "tool call"), core.Tokens(p.Tokens()), Elapsed(run, now))
 	if p.Cost() > 0 {
 		line += ", " + core.Money(p.Cost())
 	}
@@ -73,8 +73,8 @@ func AgentLine(run record.Agent, now core.Millis) string {
 	return line
 }
 
-// Took returns how long an agent has run.
-func Took(run record.Agent, now core.Millis) string {
+// Elapsed returns how long an agent has run.
+func Elapsed(run record.Agent, now core.Millis) string {
 	end := run.EndedAt
 	if !run.State.Ended() {
 		end = now
@@ -89,7 +89,7 @@ func Spawned(a *agents.Agents, run record.Agent) string {
 	}
 	text := Agent(a, run) + fmt.Sprintf("It works on its own now: do not do its work, carry on with yours. Your next context after it ends will say so. "+
 		"%s shows its progress, %s waits, %s returns its outcome.", op.AgentStatus, op.AgentWait, op.AgentResult)
-	if !a.Keep {
+	if !a.KeepAfterSession {
 		text += " It ends with your session; in a one-shot run, wait for it."
 	}
 	return text
@@ -99,7 +99,7 @@ func Spawned(a *agents.Agents, run record.Agent) string {
 func Agent(a *agents.Agents, run record.Agent) string {
 	var b strings.Builder
 	b.WriteString(AgentLine(run, a.Project.Now()) + "\n" + answerOf(run).Place())
-	fmt.Fprintf(&b, "Mode: %s\nTools: %s\n", modeText(run.Mode), Usable(a.Hosts, run))
+	fmt.Fprintf(&b, "Mode: %s\nTools: %s\n", modeText(run.Mode), UsableTools(a.Hosts, run))
 	b.WriteString(Field("To allow more", wayOut(run)))
 	b.WriteString(Field("Model", run.Model))
 	fmt.Fprintf(&b, "Limits: %s\n", limitsText(run.Limits))
@@ -145,8 +145,8 @@ func quoted(name string) string {
 	return name
 }
 
-// Usable returns the tools that an agent can use in its mode.
-func Usable(known hosts.Registry, run record.Agent) string {
+// UsableTools returns the tools that an agent can use in its mode.
+func UsableTools(known hosts.Registry, run record.Agent) string {
 	if run.Mode.Effective != hosts.ModePlan {
 		return run.Tools.String()
 	}
@@ -288,7 +288,7 @@ func AgentsTable(all []record.Agent, which string, now core.Millis, width int) s
 	rows := []string{"ID\tSTATE\tTYPE\tSTARTED\tTIME\tCOST\tTASK"}
 	for _, run := range runs {
 		rows = append(rows, fmt.Sprintf("%s\t%s\t%s\t%s\t%s\t%s\t%s", run.ID, StateWord(run), core.OneLine(run.Type, 30),
-			When(run.CreatedAt, now), Took(run, now), costOf(run.Progress.Cost()), Short(run.Description)))
+			Time(run.CreatedAt, now), Elapsed(run, now), costOf(run.Progress.Cost()), Short(run.Description)))
 	}
 	return Table(width, rows)
 }

@@ -62,7 +62,7 @@ func grantScope(g plan.Grant, now core.Millis) (text string) {
 		text += ", below " + g.Session
 	}
 	if g.ExpiresAt > 0 {
-		text += ", until " + When(g.ExpiresAt, now)
+		text += ", until " + Time(g.ExpiresAt, now)
 	}
 	if len(g.During) > 0 {
 		text += ", made while agents were running"

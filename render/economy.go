@@ -30,8 +30,8 @@ var kinds = []struct {
 // do about the rest, for a person who reads it at now.
 func Economy(r economy.Report, now core.Millis) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s in %s, %s to %s: %s sent, %s written, %s", Count(r.Requests, "request"), Count(r.Talks, "conversation"),
-		When(r.From, now), When(r.To, now), core.Tokens(r.Sent), core.Amount(r.Written),
+	fmt.Fprintf(&b, "%s in %s, %s to %s: %s sent, %s written, %s", Count(r.Requests, "request"), Count(r.Conversations, "conversation"),
+		Time(r.From, now), Time(r.To, now), core.Tokens(r.Sent), core.Amount(r.Written),
 		core.Cost(core.Usage{TokensIn: r.Sent, CostUSD: r.CostUSD, Unpriced: r.Unpriced}))
 	fmt.Fprintf(&b, "\nlargest request: %s; %s\n\nWhere they went\n", core.Tokens(r.Largest), Count(r.Compactions, "compaction"))
 	rows := []string{}
@@ -43,13 +43,13 @@ func Economy(r economy.Report, now core.Millis) string {
 	for _, k := range kinds {
 		row(k.name, r.Kinds[k.kind])
 		if k.kind == economy.Outputs {
-			for _, tool := range r.Tools[:min(economy.Most, len(r.Tools))] {
+			for _, tool := range r.Tools[:min(economy.MaxListed, len(r.Tools))] {
 				row("  "+Count(tool.Calls, "call")+" of "+oneWord(tool.Tool), tool.Sent)
 			}
 		}
 	}
 	row("of the outputs: sent after their last use", r.Unused)
-	row("of the outputs: sent after the same call was made again", r.Again)
+	row("of the outputs: sent after the same call was made again", r.Repeated)
 	b.WriteString(Table(0, rows))
 	if len(r.Top) > 0 {
 		b.WriteString("\nThe outputs that cost most\n")
@@ -74,14 +74,14 @@ func folded(r economy.Report) string {
 		Count(f.Frames, "prompt"), core.Tokens(f.Sent), core.Amount(r.Sent), core.Less(float64(r.Sent)/float64(f.Sent)), core.Amount(f.Own), core.Amount(f.Largest))
 }
 
-// An advised says what to do when a part of all tokens is at least so large.
-type advised struct {
+// An adviceAbove says what to do when a part of all tokens is at least so large.
+type adviceAbove struct {
 	part  func(r economy.Report) int64
 	least float64
 	text  string
 }
 
-var advices = []advised{
+var advices = []adviceAbove{
 	{
 		func(r economy.Report) int64 { return r.Folding.LeftOut }, 0.1,
 		"fold finished work: `flame setup` in a host whose plugin can, or start the host behind flame's gateway (docs/economy.md)",
@@ -91,7 +91,7 @@ var advices = []advised{
 		"split long work into frames: flame folds a frame that has ended, with the outputs that nothing uses any more",
 	},
 	{
-		func(r economy.Report) int64 { return r.Again }, 0.05,
+		func(r economy.Report) int64 { return r.Repeated }, 0.05,
 		"leave out outputs that a later call repeats: " + env.Trim + "=superseded",
 	},
 	{
@@ -106,12 +106,12 @@ var advices = []advised{
 
 // advice says what to do, the largest part first.
 func advice(r economy.Report) string {
-	useful := lo.Filter(advices, func(a advised, _ int) bool { return float64(a.part(r)) >= a.least*float64(r.Sent) })
+	useful := lo.Filter(advices, func(a adviceAbove, _ int) bool { return float64(a.part(r)) >= a.least*float64(r.Sent) })
 	if len(useful) == 0 {
 		return ""
 	}
-	slices.SortStableFunc(useful, func(a, b advised) int { return cmp.Compare(b.part(r), a.part(r)) })
-	return "\nWhat to do\n" + strings.Join(lo.Map(useful, func(a advised, _ int) string {
+	slices.SortStableFunc(useful, func(a, b adviceAbove) int { return cmp.Compare(b.part(r), a.part(r)) })
+	return "\nWhat to do\n" + strings.Join(lo.Map(useful, func(a adviceAbove, _ int) string {
 		return fmt.Sprintf("- %s (%s of all tokens)\n", a.text, core.Percent(a.part(r), r.Sent))
 	}), "")
 }

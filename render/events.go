@@ -15,15 +15,15 @@ import (
 	"flame/transcripts"
 )
 
-// A happening describes events of one kind: in words, then by these fields of their data.
-type happening struct {
+// A eventFormat describes events of one kind: in words, then by these fields of their data.
+type eventFormat struct {
 	says   string
 	fields []string
 }
 
 // eventTexts are the words for each kind of event.
-var eventTexts = sync.OnceValue(func() map[string]happening {
-	return map[string]happening{
+var eventTexts = sync.OnceValue(func() map[string]eventFormat {
+	return map[string]eventFormat{
 		core.FrameCreated:        {"started", []string{"machine"}},
 		core.FramePlanned:        {"planned", []string{"machine"}},
 		core.FrameActivated:      {"taken up", []string{"machine", "fromMachine"}},
@@ -89,7 +89,7 @@ func Event(e core.Event, goal string, now core.Millis, width int) string {
 	if goal != "" {
 		text += " " + Quote(goal)
 	}
-	head := fmt.Sprintf("%d %s %s: ", e.Seq, When(e.TS, now), about)
+	head := fmt.Sprintf("%d %s %s: ", e.Seq, Time(e.TS, now), about)
 	if about == "" {
 		head = strings.TrimSuffix(head, " : ") + " "
 	}
@@ -144,7 +144,7 @@ func eventValue(v any) string {
 func Trajectory(entries []converge.Entry, now core.Millis) string {
 	var b strings.Builder
 	for _, e := range entries {
-		at := When(e.TS, now)
+		at := Time(e.TS, now)
 		if e.Conflict != nil {
 			fmt.Fprintf(&b, "%s CONFLICT %s between %s\n", at, e.Conflict.ID, strings.Join(e.Conflict.SubagentIDs, ", "))
 			continue

@@ -15,7 +15,7 @@ import (
 
 // Frame returns a frame in one line: id, status, goal.
 func Frame(f core.Frame) string {
-	return fmt.Sprintf("%s (%s) %s", f.ID, f.Status, Quote(f.Goal)) + f.Mark()
+	return fmt.Sprintf("%s (%s) %s", f.ID, f.Status, Quote(f.Goal)) + f.MachineSuffix()
 }
 
 // Parent returns the line about a frame's parent.
@@ -58,7 +58,7 @@ func Tally(heading string, t stack.FrameSample) string {
 
 // Counts returns the number of frames of each status.
 func Counts(counts map[core.Status]int) string {
-	total, each := outline.Counted(counts)
+	total, each := outline.CountText(counts)
 	if total == 0 {
 		return "0 frames"
 	}
@@ -119,10 +119,10 @@ func Details(d view.Details, now core.Millis) string {
 	b.WriteString(Field("Made for the agent", strings.TrimSpace(d.Agent+" "+d.AgentID)))
 	b.WriteString(Field("Machine", f.Machine))
 	b.WriteString(Field("Session", f.Session))
-	b.WriteString(Field("Created", When(f.CreatedAt, now)) + Field("Started", When(f.StartedAt, now)) +
-		Field("Ended", When(f.EndedAt, now)) + Field("Updated", When(f.UpdatedAt, now)))
-	b.WriteString(Field("Archived", When(f.ArchivedAt, now)))
-	b.WriteString(Field("Invalidated", strings.TrimSpace(When(f.InvalidatedAt, now)+" "+f.InvalidationReason)))
+	b.WriteString(Field("Created", Time(f.CreatedAt, now)) + Field("Started", Time(f.StartedAt, now)) +
+		Field("Ended", Time(f.EndedAt, now)) + Field("Updated", Time(f.UpdatedAt, now)))
+	b.WriteString(Field("Archived", Time(f.ArchivedAt, now)))
+	b.WriteString(Field("Invalidated", strings.TrimSpace(Time(f.InvalidatedAt, now)+" "+f.InvalidationReason)))
 	if f.Confidence != nil {
 		fmt.Fprintf(&b, "Confidence: %g\n", *f.Confidence)
 	}
@@ -166,8 +166,8 @@ func tokensOf(u core.Usage) string {
 		core.Tokens(u.TokensIn), core.Amount(u.TokensOut), core.Amount(u.CacheRead), core.Amount(u.CacheWritten))
 }
 
-// Found lists the results of a search.
-func Found(query string, found []view.SearchHit) string {
+// SearchResults lists the results of a search.
+func SearchResults(query string, found []view.SearchHit) string {
 	if len(found) == 0 {
 		return fmt.Sprintf("No frame contains all the words of %s. Try fewer words, or %s.", Quote(query), op.Tree)
 	}
@@ -225,7 +225,7 @@ func outcome(f view.SearchHit, max int) (text string) {
 
 // TakenOver returns a line with the machine from which an activated frame was taken over, and a
 // line if its parent has ended; else empty.
-func TakenOver(a stack.Activated) (text string) {
+func TakenOver(a stack.ActivateResult) (text string) {
 	if a.Machine != "" {
 		text = "Taken over from machine " + core.OneLine(a.Machine, 0) + ".\n"
 	}
@@ -236,7 +236,7 @@ func TakenOver(a stack.Activated) (text string) {
 }
 
 // ActivatedShort returns the outcome of an activation.
-func ActivatedShort(a stack.Activated) string {
+func ActivatedShort(a stack.ActivateResult) string {
 	if a.AlreadyCurrent {
 		return a.Frame.ID + " is the current frame already"
 	}
@@ -266,8 +266,8 @@ func ShortUsage(u core.Usage) string {
 	return fmt.Sprintf(" (%s, %s)", used, core.Cost(u))
 }
 
-// FoundShort lists the results of a search, each frame with its summary.
-func FoundShort(text string, found []view.SearchHit) string {
+// ShortSearchResults lists the results of a search, each frame with its summary.
+func ShortSearchResults(text string, found []view.SearchHit) string {
 	if len(found) == 0 {
 		return fmt.Sprintf("No frame contains all the words of %q.", Short(text))
 	}
@@ -278,9 +278,9 @@ func FoundShort(text string, found []view.SearchHit) string {
 	return b.String()
 }
 
-// PoppedShort returns the status of a popped frame, the frames left below it, and the next
+// ShortPop returns the status of a popped frame, the frames left below it, and the next
 // frame.
-func PoppedShort(popped stack.Popped) string {
+func ShortPop(popped stack.PopResult) string {
 	text := fmt.Sprintf("%s is %s", popped.Frame.ID, popped.Frame.Status)
 	if popped.Pending != nil {
 		text = popped.Frame.ID + " waits for a summary"
@@ -329,6 +329,6 @@ func RecordedShort(frame core.Frame, what string, added bool) string {
 }
 
 // InvalidatedShort returns the outcome of an invalidation for a person.
-func InvalidatedShort(done stack.Invalidated) string {
+func InvalidatedShort(done stack.InvalidateResult) string {
 	return done.Target.ID + " is invalidated" + TallyShort("invalidated with it", done.Planned) + TallyShort("still in progress", done.InProgress)
 }

@@ -18,9 +18,9 @@ const GlanceColumns = 80
 // leastGoal is how many columns a goal has at least.
 const leastGoal = 16
 
-// Glance returns the work of a session in one line. What waits for a person comes first; a
+// StatusLine returns the work of a session in one line. What waits for a person comes first; a
 // long goal is cut at its end.
-func Glance(g agents.StatusSummary) string {
+func StatusLine(g agents.StatusSummary) string {
 	before, after := waits(g.Waits), ""
 	if before != "" {
 		before = "! " + before + " · "

@@ -32,7 +32,7 @@ func TestAGlanceIsALineWithWhatWaitsFirst(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			tt.g.Frame = core.Frame{Goal: tt.goal, Status: core.InProgress}
-			assert.Equal(t, tt.want, render.Glance(tt.g))
+			assert.Equal(t, tt.want, render.StatusLine(tt.g))
 		})
 	}
 }

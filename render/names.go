@@ -22,10 +22,10 @@ var commands = sync.OnceValue(func() map[op.Name]string {
 	}
 })
 
-// ForShell replaces names of tools by commands of the shell. Tools without a command keep their
+// ToCommands replaces names of tools by commands of the shell. Tools without a command keep their
 // names.
-func ForShell(text string) string {
-	return op.FillIn(text, func(n op.Name) string {
+func ToCommands(text string) string {
+	return op.ReplaceNames(text, func(n op.Name) string {
 		if command, is := commands()[n]; is {
 			return command
 		}
@@ -34,9 +34,9 @@ func ForShell(text string) string {
 }
 
 // Hint returns the hint of an error in the words of the shell; empty if it has none.
-func Hint(err error) string { return ForShell(core.HintOf(err)) }
+func Hint(err error) string { return ToCommands(core.HintOf(err)) }
 
-// ForTools replaces commands of the shell by names of tools.
-func ForTools(text string) string {
-	return op.FillIn(text, func(n op.Name) string { return string(n) })
+// ToToolNames replaces commands of the shell by names of tools.
+func ToToolNames(text string) string {
+	return op.ReplaceNames(text, func(n op.Name) string { return string(n) })
 }

@@ -26,9 +26,9 @@ func TestTimesAreAsShortAsTheReaderNeeds(t *testing.T) {
 	for want, of := range map[string]core.Millis{
 		"14:05": at(2026, 11, 28, 14), "Nov 27 14:05": at(2026, 11, 27, 14), "Nov 28 2025 14:05": at(2025, 11, 28, 14), "": 0,
 	} {
-		assert.Equal(t, want, When(of, now))
+		assert.Equal(t, want, Time(of, now))
 	}
-	assert.Equal(t, "2025-12-24T18:13:20Z", When(1_766_600_000_000, 0))
+	assert.Equal(t, "2025-12-24T18:13:20Z", Time(1_766_600_000_000, 0))
 }
 
 func TestDurationRoundsHalvesUp(t *testing.T) {
@@ -71,9 +71,9 @@ func TestTheLineOfAnAgentShowsItsPresentState(t *testing.T) {
 
 func TestAnEmptyListOfAgentsSaysWhatToDo(t *testing.T) {
 	running, ended := []record.Agent{{State: core.AgentActive}}, []record.Agent{{State: core.AgentCompleted}}
-	assert.Equal(t, "No agents; spawn_agent starts one.", ForTools(Agents(nil, "running", 0)))
-	assert.Equal(t, "No agent is running; flame_agent_list lists those that have ended.", ForTools(Agents(ended, "running", 0)))
-	assert.Equal(t, "No agent has ended; flame_agent_list lists those that are running.", ForTools(Agents(running, "ended", 0)))
+	assert.Equal(t, "No agents; spawn_agent starts one.", ToToolNames(Agents(nil, "running", 0)))
+	assert.Equal(t, "No agent is running; flame_agent_list lists those that have ended.", ToToolNames(Agents(ended, "running", 0)))
+	assert.Equal(t, "No agent has ended; flame_agent_list lists those that are running.", ToToolNames(Agents(running, "ended", 0)))
 }
 
 func TestASettledConflictNamesTheVersionOnDisk(t *testing.T) {
@@ -104,15 +104,15 @@ func TestAnAgentsAnswerCanBeParsedAgain(t *testing.T) {
 		Frame: "frame-a1", Depth: 2, Host: "claude-code", Session: "s-1", Progress: supervise.Progress{ToolCalls: 1},
 	}
 	told := op.AgentAnswer{ID: run.ID, Type: run.Type, Description: run.Description, State: "active", Frame: run.Frame}
-	read, ok := op.ReadAgentAnswer(Result(record.Result{Agent: run}, 5, 0, 0))
+	read, ok := op.ParseAgentAnswer(Result(record.Result{Agent: run}, 5, 0, 0))
 	assert.True(t, ok)
 	assert.Equal(t, told, read)
 	told.Host, told.Session = run.Host, run.Session
 	line := AgentLine(run, 5) + "\n"
-	read, ok = op.ReadAgentAnswer(line + answerOf(run).Place() + "Mode: plan\n")
+	read, ok = op.ParseAgentAnswer(line + answerOf(run).Place() + "Mode: plan\n")
 	assert.True(t, ok)
 	assert.Equal(t, told, read)
-	_, ok = op.ReadAgentAnswer("He said: " + line + answerOf(run).Place())
+	_, ok = op.ParseAgentAnswer("He said: " + line + answerOf(run).Place())
 	assert.False(t, ok)
 }
 

@@ -42,5 +42,5 @@ func lessSent(m *fold.Meter) string {
 	if m == nil || m.LeftOut <= 0 {
 		return ""
 	}
-	return fmt.Sprintf(" (%s, messages about %s by folding)", Count(m.Requests, "request"), core.Less(m.Less()))
+	return fmt.Sprintf(" (%s, messages about %s by folding)", Count(m.Requests, "request"), core.Less(m.ShrinkFactor()))
 }

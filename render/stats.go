@@ -55,7 +55,7 @@ func Requests(m fold.Meter) string {
 	if m.LeftOut <= 0 {
 		return text
 	}
-	return text + fmt.Sprintf(", about %s left out: %s of them", core.Amount(m.LeftOut), core.Less(m.Less()))
+	return text + fmt.Sprintf(", about %s left out: %s of them", core.Amount(m.LeftOut), core.Less(m.ShrinkFactor()))
 }
 
 // Subagents counts the outcomes of hosts' native subagents.

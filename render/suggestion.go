@@ -33,9 +33,9 @@ func History(history []core.Suggestion, most int) string {
 		what := strings.ReplaceAll(core.OneLine(Suggested(s), maxSuggested), "|", "/")
 		acted := "no"
 		if s.ActedAt != 0 {
-			acted = When(s.ActedAt, 0) + lo.Ternary(s.Done, ", by flame", "")
+			acted = Time(s.ActedAt, 0) + lo.Ternary(s.Done, ", by flame", "")
 		}
-		fmt.Fprintf(&b, "| %s | %s | %s | %d | %s |\n", When(s.CreatedAt, 0), s.Type, what, s.Confidence, acted)
+		fmt.Fprintf(&b, "| %s | %s | %s | %d | %s |\n", Time(s.CreatedAt, 0), s.Type, what, s.Confidence, acted)
 	}
 	return b.String()
 }

@@ -42,9 +42,9 @@ func Field(name, value string) string {
 	return name + ": " + value + "\n"
 }
 
-// When returns a time for people who read it at now: of today only the hour, of another year the year, too. With
+// Time returns a time for people who read it at now: of today only the hour, of another year the year, too. With
 // a now of 0 it is exact, for texts that are read later. It is empty for a time of 0.
-func When(t, now core.Millis) string {
+func Time(t, now core.Millis) string {
 	at, day := t.Time().Local(), now.Time().Local()
 	switch {
 	case t == 0:
@@ -79,7 +79,7 @@ func Short(text string) string { return core.OneLine(text, maxShort) }
 
 // ShortFrame returns a frame in one line of a terminal.
 func ShortFrame(f core.Frame) string {
-	return fmt.Sprintf("%s (%s) %s", f.ID, f.Status, Short(f.Goal)) + f.Mark()
+	return fmt.Sprintf("%s (%s) %s", f.ID, f.Status, Short(f.Goal)) + f.MachineSuffix()
 }
 
 // ShortFrames returns frames one per line.

@@ -107,9 +107,9 @@ func (s *statements) near(columns table[core.Frame], query string, args ...any) 
 	if err != nil {
 		return nil, err
 	}
-	list := make([]unnamed, 0, 3*len(near))
+	list := make([]optionalID, 0, 3*len(near))
 	for _, n := range near {
-		list = append(list, unnamed{n.key, &n.frame.ID}, unnamed{n.parent, &n.frame.Parent}, unnamed{n.session, &n.frame.Session})
+		list = append(list, optionalID{n.key, &n.frame.ID}, optionalID{n.parent, &n.frame.Parent}, optionalID{n.session, &n.frame.Session})
 	}
 	return near, s.fill(list)
 }

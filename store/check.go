@@ -128,7 +128,7 @@ func (in *inspection) find(r rule) ([]int64, error) {
 		return nil, err
 	}
 	in.faults = map[outline.Fault][]int64{}
-	for _, place := range outline.Of(links) {
+	for _, place := range outline.Order(links) {
 		if place.Fault != outline.NoFault {
 			in.faults[place.Fault] = append(in.faults[place.Fault], place.Key)
 		}

@@ -314,14 +314,14 @@ func (s *statements) met(key int64, id string) {
 	s.c.Names[key], s.keys[id] = id, key
 }
 
-// An unnamed is a place for the id of a key; key 0 has no id.
-type unnamed struct {
+// An optionalID is a place for the id of a key; key 0 has no id.
+type optionalID struct {
 	key int64
 	id  *string
 }
 
 // fill sets the ids, and looks up those that the connection does not remember.
-func (s *statements) fill(list []unnamed) error {
+func (s *statements) fill(list []optionalID) error {
 	keys := make([]int64, 0, len(list))
 	for _, u := range list {
 		var known bool

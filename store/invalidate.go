@@ -65,7 +65,7 @@ func (s *statements) affectedBelow(top string) (below project.Invalidation, err 
 		return below, err
 	}
 	keyOf := func(row statusRow) int64 { return row.key }
-	for row := range core.Below(key, keyOf, func(key int64) []statusRow { return children[key] }) {
+	for row := range core.Descendants(key, keyOf, func(key int64) []statusRow { return children[key] }) {
 		switch row.status {
 		case core.Planned:
 			below.Planned = append(below.Planned, row.key)

@@ -44,7 +44,7 @@ func (s *Store) ready(wait context.Context, write bool) (there bool, err error) 
 			return false, err
 		}
 	}
-	if there, err = disk.Examine(s.dir); there || err != nil || !write {
+	if there, err = disk.CheckFolder(s.dir); there || err != nil || !write {
 		return there, err
 	}
 	err = os.MkdirAll(s.dir, 0o700)
@@ -67,7 +67,7 @@ func (s *Store) writer(wait context.Context) (*disk.File, *disk.Conn, error) {
 		err = s.bringUpToDate(wait, f, c)
 	}
 	if err == nil {
-		err = f.StartKeeper(wait, s.opts.Logger)
+		err = f.StartCheckpointer(wait, s.opts.Logger)
 	}
 	if err != nil {
 		return nil, nil, s.failed(err)
@@ -175,8 +175,8 @@ func (s *Store) create(wait context.Context) error {
 	if err := os.RemoveAll(s.path() + "-journal"); err != nil {
 		return err
 	}
-	return disk.PutWhole(s.path(), func(unfinished string) error {
-		c, err := disk.New(unfinished).Connect(wait, url.Values{"_synchronous": {"OFF"}}) // PutWhole syncs it
+	return disk.CreateAtomic(s.path(), func(unfinished string) error {
+		c, err := disk.New(unfinished).Connect(wait, url.Values{"_synchronous": {"OFF"}}) // CreateAtomic syncs it
 		if err != nil {
 			return err
 		}

@@ -121,7 +121,7 @@ func TestPlansOfHotQueries(t *testing.T) {
 		}))
 		c, err := kept.file.Writer(ctx)
 		require.NoError(t, err)
-		err = c.Run(ctx, "ANALYZE")
+		err = c.ExecOnce(ctx, "ANALYZE")
 		require.NoError(t, err)
 	}
 }

@@ -283,7 +283,7 @@ func target(field any) any {
 	case id:
 		return p.of
 	case *[]string:
-		return disk.ListInto{List: p}
+		return disk.JSONList{List: p}
 	case *json.RawMessage:
 		return (*[]byte)(p)
 	case *core.Status:

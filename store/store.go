@@ -59,7 +59,7 @@ type Store struct {
 	closed  bool
 }
 
-var _ project.Waiter = (*Store)(nil)
+var _ project.WaitMeter = (*Store)(nil)
 
 // Open returns the Store of the data folder dir. It reads and creates nothing
 // before the first View or Update.
@@ -117,7 +117,7 @@ func (s *Store) within(ctx context.Context, begin func(ctx, wait context.Context
 	}
 	wait, cancel := context.WithTimeout(ctx, s.opts.LockTimeout)
 	defer cancel()
-	return disk.Trouble(ctx, s.path(), begin(ctx, wait, f))
+	return disk.ExplainError(ctx, s.path(), begin(ctx, wait, f))
 }
 
 func (s *Store) view(ctx, wait context.Context, f func(project.Tx) error) error {
@@ -191,12 +191,12 @@ func committed(opened *disk.File) error {
 	if err := opened.Check(); err != nil {
 		return err // the write went into a file that is gone
 	}
-	opened.Tidy()
+	opened.CheckpointIfLong()
 	return nil
 }
 
-// Waited returns the total wait of this process's Updates before they began.
-func (s *Store) Waited() time.Duration { return time.Duration(s.waited.Load()) }
+// LockWait returns the total wait of this process's Updates before they began.
+func (s *Store) LockWait() time.Duration { return time.Duration(s.waited.Load()) }
 
 // Close ends the Store after the running View and Update. Later calls fail.
 func (s *Store) Close() error {

@@ -147,9 +147,9 @@ func toolTable() string {
 	for _, tool := range tools.All(&project.Project{}, &agents.Agents{}) {
 		name, group := "`"+tool.Name+"`", tool.Group
 		switch {
-		case tool.Always:
+		case tool.AlwaysLoad:
 			name = "**" + name + "**"
-		case tool.Direct, tool.Group == "lean":
+		case tool.InLean, tool.Group == "lean":
 			name = "_" + name + "_"
 		}
 		if tool.Core {

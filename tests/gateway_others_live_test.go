@@ -170,7 +170,7 @@ func (u *user) costs(script model.Script) {
 	require.NotEmpty(u.t, told.Metered)
 	assert.Equal(u.t, []any{"main", 14}, []any{told.Metered[0].Class, told.Metered[0].Requests})
 	for _, figures := range []core.Usage{told.Usage, told.Metered[0].Usage} {
-		assert.InDelta(u.t, transcripts.Priced("gemini-2.5-pro", want).CostUSD, figures.CostUSD, 1e-9)
+		assert.InDelta(u.t, transcripts.WithPrice("gemini-2.5-pro", want).CostUSD, figures.CostUSD, 1e-9)
 		figures.CostUSD, figures.ToolCalls = 0, 0
 		assert.Equal(u.t, want, figures)
 	}

@@ -59,7 +59,7 @@ func TestAGatewaysFiguresAreTheSameEverywhere(t *testing.T) {
 	}
 	refused := usage.MeteredRequest{Class: "main", Asked: now, Took: 50, Status: 529, Given: 1_000_000, Sent: 1_000_000}
 	d.within(func(p *project.Project) error {
-		return turns.Answered(t.Context(), p, s, turns.Report{Requests: []usage.MeteredRequest{answered, refused}})
+		return turns.StoreReport(t.Context(), p, s, turns.Report{Requests: []usage.MeteredRequest{answered, refused}})
 	})
 	// The log has the answer, too.
 	d.happens(`$home/log.jsonl > {"type":"assistant","timestamp":"$time","message":{"id":"m1","model":"claude-opus-5-5","usage":{"input_tokens":250000}}}

@@ -9,10 +9,10 @@ import (
 	"flame/render"
 )
 
-// Advice returns an error in words for a model: what was wrong and what to do next. Errors
+// ExplainError returns an error in words for a model: what was wrong and what to do next. Errors
 // that the model cannot fix read "internal error". For them ok is false, and the caller logs
 // them.
-func Advice(err error) (text string, ok bool) {
+func ExplainError(err error) (text string, ok bool) {
 	var problem *core.Problem
 	if !errors.As(err, &problem) {
 		return "Error: internal error in flame. Its log says more (`flame where` prints the folder with flame.log); `flame doctor` checks the installation.", false
@@ -20,7 +20,7 @@ func Advice(err error) (text string, ok bool) {
 	if problem.Hint == "" {
 		return "Error: " + problem.Message, true
 	}
-	return fmt.Sprintf("Error: %s (%s)", problem.Message, render.ForTools(problem.Hint)), true
+	return fmt.Sprintf("Error: %s (%s)", problem.Message, render.ToToolNames(problem.Hint)), true
 }
 
 // readable returns err in words that a client may see.
@@ -28,7 +28,7 @@ func readable(err error) error {
 	if err == nil {
 		return nil
 	}
-	text, _ := Advice(err)
+	text, _ := ExplainError(err)
 	return adviceError(strings.TrimPrefix(text, "Error: "))
 }
 

@@ -109,7 +109,7 @@ func (d agentDoor) spawn(ctx context.Context, by project.Caller, in spawnArgs) (
 			return "", err
 		}
 	}
-	run, err := d.a.Begin(ctx, p)
+	run, err := d.a.StartPlanned(ctx, p)
 	if err != nil {
 		return "", err
 	}
@@ -236,7 +236,7 @@ type agentListArgs struct {
 
 func (d agentDoor) list(ctx context.Context, _ project.Caller, in agentListArgs) (string, error) {
 	d.ready(ctx)
-	runs, err := d.a.Below(ctx, in.ID)
+	runs, err := d.a.AgentsBelow(ctx, in.ID)
 	if err != nil {
 		return "", err
 	}
@@ -245,7 +245,7 @@ func (d agentDoor) list(ctx context.Context, _ project.Caller, in agentListArgs)
 		return text, nil
 	}
 	others, err := agents.RemoteAgents(ctx, d.a.Project)
-	return text + render.AgentsElsewhere(others, in.Filter), err
+	return text + render.RemoteAgents(others, in.Filter), err
 }
 
 func (d agentDoor) cancel(ctx context.Context, by project.Caller, in agentArgs) (string, error) {

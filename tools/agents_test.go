@@ -40,13 +40,13 @@ import (
 func TestMain(m *testing.M) {
 	switch args := append(os.Args[1:], "", "", ""); {
 	case args[0] == "supervise" && args[1] == "--detach":
-		process, err := supervise.Detach(newAgents(sharedData(), nil).Seat(args[2], "."))
+		process, err := supervise.StartKeeper(newAgents(sharedData(), nil).SupervisorSpec(args[2], "."))
 		if err == nil {
 			err = json.NewEncoder(os.Stdout).Encode(process)
 		}
 		exit(err)
 	case args[0] == "supervise" && args[1] == "--keep":
-		exit(supervise.Keep(newAgents(sharedData(), nil).Seat(args[2], ".")))
+		exit(supervise.RunKeeper(newAgents(sharedData(), nil).SupervisorSpec(args[2], ".")))
 	case args[0] == "supervise":
 		exit(superviseAgent(args[1]))
 	case args[0] == "host":
@@ -138,7 +138,7 @@ func (d delegator) end() {
 	runs, _ := d.agents.Running(context.Background())
 	for _, run := range runs {
 		_, _ = d.agents.Cancel(context.Background(), project.Caller{}, run.ID)
-		supervise.KillRest(run.ID, "")
+		supervise.KillLeftovers(run.ID, "")
 	}
 }
 
@@ -174,7 +174,7 @@ func TestASpawnDescribesTheAgent(t *testing.T) {
 		assert.Contains(t, text, says)
 	}
 	assert.NotContains(t, text, "Ended")
-	d.agents.Keep = true
+	d.agents.KeepAfterSession = true
 	_, text = d.spawn("hang", "")
 	assert.NotContains(t, text, "It ends with your session")
 }

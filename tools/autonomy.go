@@ -87,7 +87,7 @@ type shouldPushArgs struct {
 }
 
 func (d autonomyDoor) shouldPush(ctx context.Context, by project.Caller, in shouldPushArgs) (string, error) {
-	advice, err := autonomy.ShouldPush(ctx, d.p, by, autonomy.PushQuestion{
+	advice, err := autonomy.ShouldPush(ctx, d.p, by, autonomy.PushArgs{
 		Frame: in.FrameID, PotentialGoal: in.PotentialGoal, Messages: in.RecentMessages, Files: in.RecentFileChanges,
 		Errors: in.ErrorCount, Tokens: in.TokenCount,
 	})
@@ -104,7 +104,7 @@ type shouldPopArgs struct {
 }
 
 func (d autonomyDoor) shouldPop(ctx context.Context, by project.Caller, in shouldPopArgs) (string, error) {
-	advice, err := autonomy.ShouldPop(ctx, d.p, by, autonomy.PopQuestion{
+	advice, err := autonomy.ShouldPop(ctx, d.p, by, autonomy.PopArgs{
 		Frame: in.FrameID, SuccessSignals: in.SuccessSignals, FailureSignals: in.FailureSignals,
 		NoProgressTurns: in.NoProgressTurns, Tokens: in.TokenCount, ContextLimit: in.ContextLimit,
 	})

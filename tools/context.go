@@ -39,7 +39,7 @@ type contextDoor struct {
 const budgetVariables = env.BudgetTotal + ", " + env.BudgetAncestors + ", " + env.BudgetSiblings + ", " + env.BudgetCurrent
 
 func (d contextDoor) info(ctx context.Context, by project.Caller, in frameArgs) (string, error) {
-	made, err := d.contexts.Of(ctx, by, in.FrameID, 0)
+	made, err := d.contexts.Context(ctx, by, in.FrameID, 0)
 	if err != nil {
 		return "", err
 	}
@@ -95,7 +95,7 @@ func (d contextDoor) recall(ctx context.Context, by project.Caller, in recallArg
 	if r.Text = string(page); len(page) > maxRecalled {
 		r.Text = fmt.Sprintf("%s\n[%d characters more: pass offset %d]", string(page[:maxRecalled]), len(page)-maxRecalled, in.Offset+maxRecalled)
 	}
-	r.Text = render.ForTools(r.Text)
+	r.Text = render.ToToolNames(r.Text)
 	return r, nil
 }
 
@@ -112,7 +112,7 @@ func (d contextDoor) preview(ctx context.Context, by project.Caller, in previewA
 	if limit < 0 {
 		return "", core.Invalidf("maxLength %d is negative", limit).WithHint("give a number of characters, or leave it out for %d", previewLength)
 	}
-	made, err := d.contexts.Of(ctx, by, in.FrameID, 0)
+	made, err := d.contexts.Context(ctx, by, in.FrameID, 0)
 	if err != nil {
 		return "", err
 	}

@@ -17,7 +17,7 @@ import (
 // returns the stamp beside them. It reads once: a call may be as large as a message. Its
 // errors name the argument and the expected value.
 func decode(raw json.RawMessage, in any, arguments []argument) (stamp, error) {
-	d := decoding{in: reflect.ValueOf(in).Elem(), arguments: arguments, given: make([]bool, len(arguments))}
+	d := decoder{in: reflect.ValueOf(in).Elem(), arguments: arguments, given: make([]bool, len(arguments))}
 	if len(raw) > 0 && string(raw) != "null" {
 		if err := d.read(raw); err != nil {
 			return stamp{}, err
@@ -29,15 +29,15 @@ func decode(raw json.RawMessage, in any, arguments []argument) (stamp, error) {
 	return d.stamp, nil
 }
 
-// A decoding is one pass over the arguments.
-type decoding struct {
+// A decoder is one pass over the arguments.
+type decoder struct {
 	in        reflect.Value
 	arguments []argument
 	given     []bool // which of them have a value other than null
 	stamp     stamp
 }
 
-func (d *decoding) read(raw json.RawMessage) error {
+func (d *decoder) read(raw json.RawMessage) error {
 	decoder := json.NewDecoder(bytes.NewReader(raw))
 	decoder.DisallowUnknownFields()
 	if open, err := decoder.Token(); err != nil || open != json.Delim('{') {
@@ -62,7 +62,7 @@ func (d *decoding) read(raw json.RawMessage) error {
 }
 
 // readValue reads the value of the named argument.
-func (d *decoding) readValue(decoder *json.Decoder, name string) error {
+func (d *decoder) readValue(decoder *json.Decoder, name string) error {
 	switch name {
 	case project.ArgSession:
 		return readStamp(decoder, name, &d.stamp.session)
@@ -121,7 +121,7 @@ func strictly(raw json.RawMessage, into any) error {
 var frameNames = []string{"frameID", "sessionID", "rootID", "parentSessionID"}
 
 // indexOf returns the index of the named argument, or -1.
-func (d *decoding) indexOf(name string) int {
+func (d *decoder) indexOf(name string) int {
 	index := func(name string) int {
 		return slices.IndexFunc(d.arguments, func(a argument) bool { return a.name == name })
 	}
@@ -139,7 +139,7 @@ func differentFrames() error {
 }
 
 // explain turns an error of encoding/json into an error that names the wrong argument.
-func (d *decoding) explain(err error, name string) error {
+func (d *decoder) explain(err error, name string) error {
 	if problem, ok := errors.AsType[*core.Problem](err); ok {
 		return problem
 	}
@@ -163,7 +163,7 @@ func (d *decoding) explain(err error, name string) error {
 }
 
 // check refuses missing arguments and values outside an enum.
-func (d *decoding) check() error {
+func (d *decoder) check() error {
 	for i, a := range d.arguments {
 		if a.required && !d.given[i] {
 			return core.Invalidf("argument %s is missing", a.name).WithHint("%s", taken(d.arguments))

@@ -69,7 +69,7 @@ func TestArgumentsAreReadStrictly(t *testing.T) {
 				return
 			}
 			require.ErrorIs(t, err, core.ErrInvalid)
-			text, known := Advice(err)
+			text, known := ExplainError(err)
 			assert.True(t, known)
 			assert.Equal(t, "Error: "+tt.says, text)
 		})

@@ -164,8 +164,8 @@ const maxPassages = 5
 func (d frameDoor) search(ctx context.Context, by project.Caller, in searchArgs) (string, error) {
 	found, err := view.Search(ctx, d.p, by, view.SearchArgs{Text: in.Query, Status: core.Status(in.Status), Limit: in.Limit})
 	if err != nil || in.Status != "" {
-		return render.Found(in.Query, found), err
+		return render.SearchResults(in.Query, found), err
 	}
 	reach, err := agents.Passages(ctx, d.agents, by, in.Query, "", maxPassages)
-	return render.WithPassages(render.Found(in.Query, found), found, reach), err
+	return render.WithPassages(render.SearchResults(in.Query, found), found, reach), err
 }

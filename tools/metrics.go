@@ -74,8 +74,8 @@ func (m *Metrics) gather(ctx context.Context) error {
 	}
 }
 
-// told has the parts of an event's data that metrics need.
-type told struct {
+// eventFields has the parts of an event's data that metrics need.
+type eventFields struct {
 	Type      string  `json:"agent_type"`
 	Model     string  `json:"model"`
 	Outcome   string  `json:"outcome"`
@@ -93,10 +93,10 @@ type told struct {
 
 // A counter is a metric to which events of one kind add.
 type counter struct {
-	name   string               // without flame_
-	labels string               // their names; all have few values: names of definitions, hosts, outcomes, models, levels
-	adds   func(d told) float64 // nil: each event adds 1
-	when   func(d told) bool    // nil: always
+	name   string                      // without flame_
+	labels string                      // their names; all have few values: names of definitions, hosts, outcomes, models, levels
+	adds   func(d eventFields) float64 // nil: each event adds 1
+	when   func(d eventFields) bool    // nil: always
 }
 
 // usedBy are the labels of agents' usage.
@@ -108,29 +108,29 @@ var counted = map[string][]counter{
 	core.SubagentStop: {
 		{name: "subagent_stopped_total", labels: "agent_type host outcome"},
 		{name: "subagent_duration_seconds_count", labels: "agent_type"},
-		{name: "subagent_duration_seconds_sum", labels: "agent_type", adds: func(d told) float64 { return d.Duration / 1000 }},
-		{name: "subagent_tokens_total", labels: usedBy, adds: func(d told) float64 { return d.Tokens }},
-		{name: "subagent_cost_usd_total", labels: usedBy, adds: func(d told) float64 { return d.CostUSD }},
-		{name: "subagent_orphaned_total", labels: "agent_type", when: func(d told) bool { return d.State == string(core.AgentOrphaned) }},
+		{name: "subagent_duration_seconds_sum", labels: "agent_type", adds: func(d eventFields) float64 { return d.Duration / 1000 }},
+		{name: "subagent_tokens_total", labels: usedBy, adds: func(d eventFields) float64 { return d.Tokens }},
+		{name: "subagent_cost_usd_total", labels: usedBy, adds: func(d eventFields) float64 { return d.CostUSD }},
+		{name: "subagent_orphaned_total", labels: "agent_type", when: func(d eventFields) bool { return d.State == string(core.AgentOrphaned) }},
 	},
 	core.SubagentRetry: {{name: "subagent_retries_total", labels: "agent_type host"}},
-	core.PermissionDecision: {{name: "subagent_permission_escalations_total", labels: "agent_type", when: func(d told) bool {
+	core.PermissionDecision: {{name: "subagent_permission_escalations_total", labels: "agent_type", when: func(d eventFields) bool {
 		mode, ok := d.Mode.(map[string]any)
 		return ok && mode["cappedBy"] != nil // less was granted than requested
 	}}},
 	core.BudgetExceeded:       {{name: "subagent_budgets_exceeded_total", labels: "host"}},
 	core.ConvergenceInitiated: {{name: "subagent_convergences_total"}},
-	core.TranscriptEvent: {{name: "subagent_convergence_conflicts_total", labels: "kind", when: func(d told) bool {
+	core.TranscriptEvent: {{name: "subagent_convergence_conflicts_total", labels: "kind", when: func(d eventFields) bool {
 		return d.EventType == core.EventConflictDetected
 	}}},
-	core.ContextInjected: {{name: "context_tokens_injected_total", labels: "kind", adds: func(d told) float64 { return d.Tokens }}},
+	core.ContextInjected: {{name: "context_tokens_injected_total", labels: "kind", adds: func(d eventFields) float64 { return d.Tokens }}},
 	core.FrameFolded:     {{name: "frames_folded_total", labels: "host"}},
 	core.SummaryStored:   {{name: "compactions_total"}},
 }
 
 // count adds an event to its counters.
 func (m *Metrics) count(e core.Event) {
-	var d told
+	var d eventFields
 	_ = json.Unmarshal(e.Data, &d) // data of another form counts as zero
 	values := map[string]string{
 		"agent_type": d.Type, "host": e.Host, "outcome": d.Outcome, "model": d.Model, "depth": fmt.Sprint(e.Depth),
@@ -221,8 +221,8 @@ func (m *Metrics) look(ctx context.Context) error {
 	for host, n := range lo.CountValuesBy(runs, func(run record.Agent) string { return run.Host }) {
 		m.set(float64(n), "subagent_running", "host", host)
 	}
-	if store, ok := m.project.Store.(project.Waiter); ok {
-		m.set(store.Waited().Seconds(), "store_lock_wait_seconds_total")
+	if store, ok := m.project.Store.(project.WaitMeter); ok {
+		m.set(store.LockWait().Seconds(), "store_lock_wait_seconds_total")
 	}
 	return nil
 }

@@ -151,7 +151,7 @@ func TestNoErrorQuotesAnArgumentWhole(t *testing.T) {
 			if err == nil {
 				continue
 			}
-			text, _ := tools.Advice(err)
+			text, _ := tools.ExplainError(err)
 			assert.LessOrEqual(t, len(text), maxAnswer, "%s %.80s: %.300s", tool.Name, raw, text)
 		}
 	}

@@ -95,7 +95,7 @@ func (d planDoor) planned(ctx context.Context, by project.Caller, parent string,
 		return "", err
 	}
 	ids := lo.Map(plan.Frames, func(f core.Frame, _ int) string {
-		if slices.Contains(plan.There, f.ID) {
+		if slices.Contains(plan.Existing, f.ID) {
 			return fmt.Sprintf("%s (there already, %s)", f.ID, f.Status)
 		}
 		return f.ID

@@ -71,7 +71,7 @@ func (d agentDoor) question(p plan.Plan) string {
 	wide.Mode.Effective = run.Mode.Requested
 	var b strings.Builder
 	fmt.Fprintf(&b, "The agent %s is to work in the permission mode %s; without your permission it gets %s.\n", def.Name, run.Mode.Requested, run.Mode.Effective)
-	b.WriteString(render.Field("Tools", render.Usable(d.a.Hosts, wide)) + render.Field("Folder", core.OneLine(run.Cwd, 0)) + render.Field("Host", run.Host))
+	b.WriteString(render.Field("Tools", render.UsableTools(d.a.Hosts, wide)) + render.Field("Folder", core.OneLine(run.Cwd, 0)) + render.Field("Host", run.Host))
 	switch def.Source.Kind {
 	case definition.Call:
 		b.WriteString("Its instructions are in the call itself:\n" + marked(def.Prompt))

@@ -53,7 +53,7 @@ func (r resources) all() []resource {
 }
 
 func (r resources) context(ctx context.Context, id string) (inFull, text string, err error) {
-	made, err := r.contexts.Of(ctx, r.caller(ctx), id, 0)
+	made, err := r.contexts.Context(ctx, r.caller(ctx), id, 0)
 	return made.Frame.ID, made.Text, err
 }
 
@@ -68,7 +68,7 @@ func (r resources) agent(ctx context.Context, id string) (inFull, text string, e
 }
 
 func (r resources) result(ctx context.Context, id string) (record.Result, error) {
-	guest, err := agents.IsGuest(ctx, r.project, r.caller(ctx).Agent)
+	guest, err := agents.IsForRemote(ctx, r.project, r.caller(ctx).Agent)
 	if err == nil && guest {
 		err = core.Invalidf("agents that other machines asked for do not see the agents of this machine").WithHint("read the context of your own frame")
 	}
@@ -96,7 +96,7 @@ func (r resources) addTo(srv *server.MCPServer) {
 }
 
 func contents(uri, mime, text string) []mcp.ResourceContents {
-	return []mcp.ResourceContents{mcp.TextResourceContents{URI: uri, MIMEType: mime, Text: render.ForTools(text)}}
+	return []mcp.ResourceContents{mcp.TextResourceContents{URI: uri, MIMEType: mime, Text: render.ToToolNames(text)}}
 }
 
 // maxURI bounds the URI of a resource that a client subscribes to, in bytes.

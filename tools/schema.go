@@ -53,13 +53,13 @@ func inJSON(values any) string {
 	return string(raw)
 }
 
-// A described type of argument has a schema of its own.
-type described interface{ schema() string }
+// A schemaType type of argument has a schema of its own.
+type schemaType interface{ schema() string }
 
 // typeOf returns the members of the schema of a type of argument.
 func typeOf(t reflect.Type) string {
 	t = plain(t)
-	if own, is := reflect.Zero(t).Interface().(described); is {
+	if own, is := reflect.Zero(t).Interface().(schemaType); is {
 		return own.schema()
 	}
 	switch t.Kind() {

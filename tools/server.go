@@ -119,10 +119,10 @@ func (s *Server) noteServed(by project.Caller) {
 	s.served[by.Session] = by
 }
 
-// EndServed ends every session that called, unless it goes on. It is for a server whose only
+// EndSessions ends every session that called, unless it goes on. It is for a server whose only
 // client, the host that started it, is gone: a killed host does not report the end of its
 // sessions.
-func (s *Server) EndServed(ctx context.Context) {
+func (s *Server) EndSessions(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), transport.NoteTime)
 	defer cancel()
 	s.mu.Lock()
@@ -166,7 +166,7 @@ func (s *Server) tool(t Tool) mcp.Tool {
 		IdempotentHint:  mcp.ToBoolPtr(t.Hints.Idempotent),
 		OpenWorldHint:   mcp.ToBoolPtr(t.Hints.OpenWorld),
 	}
-	if t.Always {
+	if t.AlwaysLoad {
 		// Claude Code shows such a tool at once and finds the others by search.
 		described.Meta = &mcp.Meta{AdditionalFields: map[string]any{"anthropic/alwaysLoad": true}}
 	}
@@ -177,7 +177,7 @@ func (s *Server) handler(t Tool) server.ToolHandlerFunc {
 	return func(ctx context.Context, request mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 		result, err := s.call(ctx, t, request)
 		if err != nil {
-			text, known := Advice(err)
+			text, known := ExplainError(err)
 			if !known {
 				s.log.Error("tool failed", "tool", t.Name, "error", err)
 			}

@@ -56,7 +56,7 @@ func converseWith(t *testing.T, service *agents.Agents) *conversation {
 	served := make(chan error, 2)
 	go func() {
 		err := transport.ServeStdio(ctx, srv.MCP, srv.Writes, transport.HiddenTool{}, toServer, fromServer, nil)
-		srv.EndServed(ctx)
+		srv.EndSessions(ctx)
 		served <- err
 	}()
 	go func() { srv.Watch(ctx, c.tick); served <- nil }()
@@ -162,7 +162,7 @@ func TestToolsDescribeTheirEffects(t *testing.T) {
 			assert.Equal(t, hint.want, *hint.told, tool.Name)
 		}
 		always := tool.Meta != nil && tool.Meta.AdditionalFields["anthropic/alwaysLoad"] == true
-		assert.Equal(t, all[tool.Name].Always, always, tool.Name)
+		assert.Equal(t, all[tool.Name].AlwaysLoad, always, tool.Name)
 	}
 }
 

@@ -17,15 +17,15 @@ func updatedLine(updated bool) string {
 // setBy names the environment variables behind settings.
 func setBy(variables string) string { return "Environment variables behind them: " + variables + "." }
 
-// A sourced knows where the values of settings come from.
-type sourced struct {
+// A settingSources knows where the values of settings come from.
+type settingSources struct {
 	changed     []string // names of the settings that a tool set for this project
 	environment map[string]bool
 }
 
 // sourcesOf returns the sources of settings. Settings that differ from the defaults, and that
 // no tool has set, come from the environment.
-func sourcesOf(changed []string, settings, defaults any) sourced {
+func sourcesOf(changed []string, settings, defaults any) settingSources {
 	fields := func(v any) (values map[string]json.RawMessage) {
 		raw, err := json.Marshal(v)
 		if err == nil {
@@ -36,7 +36,7 @@ func sourcesOf(changed []string, settings, defaults any) sourced {
 		}
 		return values
 	}
-	s, usual := sourced{changed, map[string]bool{}}, fields(defaults)
+	s, usual := settingSources{changed, map[string]bool{}}, fields(defaults)
 	for name, value := range fields(settings) {
 		s.environment[name] = !bytes.Equal(value, usual[name])
 	}
@@ -44,7 +44,7 @@ func sourcesOf(changed []string, settings, defaults any) sourced {
 }
 
 // line shows a setting and where its value comes from.
-func (s sourced) line(name, value string) string {
+func (s settingSources) line(name, value string) string {
 	source := "default"
 	switch {
 	case slices.Contains(s.changed, name):

@@ -18,7 +18,7 @@ import (
 // it. Hosts parse it: the first id is the id of the frame. If the caller took up another frame, a
 // line begins with "Started" (and is folded with it) or "Activated" and its id. Text of frames is
 // quoted on one line, so that it cannot form such a line.
-func stub(popped stack.Popped) string {
+func stub(popped stack.PopResult) string {
 	frame, before := popped.Frame, popped.EarlierTexts
 	var b strings.Builder
 	if fmt.Fprintf(&b, "%s is %s", frame.ID, frame.Status); popped.GoalShown {
@@ -42,7 +42,7 @@ func stub(popped stack.Popped) string {
 }
 
 // goesOn says in which frame the caller works after a pop.
-func goesOn(popped stack.Popped) string {
+func goesOn(popped stack.PopResult) string {
 	if then := popped.NextActivated; then != nil && then.From == "" {
 		return fmt.Sprintf("Started %s as your current frame.", then.Frame.ID)
 	} else if then != nil {
@@ -59,7 +59,7 @@ func goesOn(popped stack.Popped) string {
 }
 
 // notNext says why a pop took up no next frame.
-func notNext(popped stack.Popped) string {
+func notNext(popped stack.PopResult) string {
 	why := popped.NotNext
 	if why == nil {
 		return ""
@@ -68,7 +68,7 @@ func notNext(popped stack.Popped) string {
 }
 
 // takenUp returns what to know of an activated frame, in sentences behind another one.
-func takenUp(a stack.Activated) string {
+func takenUp(a stack.ActivateResult) string {
 	text := render.Field("Taken over from session", a.PrevSession) + render.TakenOver(a) +
 		render.Field("Done means", core.OneLine(a.Frame.SuccessCriteria, maxWhole)) + render.Field("Summary so far", core.OneLine(a.Frame.Summary, maxWhole))
 	if text == "" {
@@ -100,7 +100,7 @@ func listed(what string, texts []string) string {
 }
 
 // inside names the ended frames below the popped one.
-func inside(popped stack.Popped) string {
+func inside(popped stack.PopResult) string {
 	if len(popped.EndedBelow) == 0 {
 		return ""
 	}
@@ -120,7 +120,7 @@ func firstWords(text string) string {
 	return strings.Join(words[:min(len(words), maxWords)], " ") + lo.Ternary(len(words) > maxWords, "…", "")
 }
 
-func pendingText(popped stack.Popped) string {
+func pendingText(popped stack.PopResult) string {
 	pending := popped.Pending
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s waits for a summary and will then be %s.\n", popped.Frame.ID, pending.Status)

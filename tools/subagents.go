@@ -102,7 +102,7 @@ func orNever(t core.Millis) string {
 	if t == 0 {
 		return "never"
 	}
-	return render.When(t, 0)
+	return render.Time(t, 0)
 }
 
 func activeLine(s core.Session, now core.Millis) string {

@@ -67,7 +67,7 @@ func (d summaryDoor) info(ctx context.Context, by project.Caller, in frameArgs) 
 	}
 	if pending := info.Pending; pending != nil {
 		fmt.Fprintf(&b, "Waits for a summary since %s, until %s, then %s; your text: %s\n",
-			render.When(pending.RequestedAt, 0), render.When(pending.Due, 0), pending.Status, yesNo(pending.Summary != ""))
+			render.Time(pending.RequestedAt, 0), render.Time(pending.Due, 0), pending.Status, yesNo(pending.Summary != ""))
 	}
 	fmt.Fprintf(&b, "In the project: %d compactions requested, %d frames wait for a summary\n", len(info.Marks), info.Waiting)
 	for _, id := range slices.Sorted(maps.Keys(info.Marks)) {
@@ -100,6 +100,6 @@ func (d summaryDoor) get(ctx context.Context, by project.Caller, in summaryArgs)
 	case summary == "":
 		summary = fmt.Sprintf("none yet; %s or %s give it one", op.Summarize, op.Pop)
 	}
-	return render.Frame(f) + "\n" + render.Field("Created", render.When(f.CreatedAt, 0)) + render.Field("Updated", render.When(f.UpdatedAt, 0)) +
+	return render.Frame(f) + "\n" + render.Field("Created", render.Time(f.CreatedAt, 0)) + render.Field("Updated", render.Time(f.UpdatedAt, 0)) +
 		render.Bullets("Artifacts:", f.Artifacts) + render.Bullets("Decisions:", f.Decisions) + "Summary: " + summary, nil
 }

@@ -18,8 +18,8 @@ type Tool struct {
 	Group       string // for FLAME_TOOLS
 	Description string // when to use it
 	Core        bool   // part of the profile "core"
-	Always      bool   // clients load it at once: work in frames needs it
-	Direct      bool   // the profile "lean" has it too, because it starts processes: hosts have rules for its name
+	AlwaysLoad  bool   // clients load it at once: work in frames needs it
+	InLean      bool   // the profile "lean" has it too, because it starts processes: hosts have rules for its name
 	Hints       Hints
 	Schema      func() json.RawMessage // of its arguments; built on demand
 
@@ -73,7 +73,7 @@ func (t Tool) Call(ctx context.Context, by project.Caller, raw json.RawMessage) 
 func define[In any](name op.Name, description string, hints Hints, run func(ctx context.Context, by project.Caller, in In) (string, error)) Tool {
 	return defineResult(name, description, hints, func(ctx context.Context, by project.Caller, in In) (Result, error) {
 		text, err := run(ctx, by, in)
-		return Result{Text: render.ForTools(text)}, err
+		return Result{Text: render.ToToolNames(text)}, err
 	})
 }
 
@@ -94,7 +94,7 @@ func defineResult[In any](name op.Name, description string, hints Hints, run fun
 // always marks tools that clients load at once.
 func always(tools ...Tool) []Tool {
 	for i := range tools {
-		tools[i].Core, tools[i].Always = true, true
+		tools[i].Core, tools[i].AlwaysLoad = true, true
 	}
 	return tools
 }
@@ -108,10 +108,10 @@ func usual(tools ...Tool) []Tool {
 }
 
 // inLean reports whether the profile "lean" offers the tool by its name.
-func (t Tool) inLean() bool { return t.Always || t.Direct }
+func (t Tool) inLean() bool { return t.AlwaysLoad || t.InLean }
 
 // direct marks a tool that starts processes.
 func direct(t Tool) Tool {
-	t.Direct = true
+	t.InLean = true
 	return t
 }

@@ -44,9 +44,9 @@ func Groups() []string {
 // All returns every tool of a project and its agents. The last one is flame_more.
 func All(p *project.Project, a *agents.Agents) []Tool { return allOf(groups(p, a)) }
 
-// ForGuests returns the tools of an agent that another machine asked for. They show what
+// ForRemoteAgents returns the tools of an agent that another machine asked for. They show what
 // travels between machines anyway, and no other agents' work, settings or sessions.
-func ForGuests(p *project.Project, a *agents.Agents) []Tool {
+func ForRemoteAgents(p *project.Project, a *agents.Agents) []Tool {
 	return allOf(lo.Filter(groups(p, a), func(g group, _ int) bool { return g.guests }))
 }
 

@@ -145,7 +145,7 @@ func TestToolsCostFewTokens(t *testing.T) {
 		if tool.Core {
 			inCore += cost(tool)
 		}
-		if tool.Always {
+		if tool.AlwaysLoad {
 			always += cost(tool)
 		}
 		sentences := strings.Count(tool.Description+" ", ". ")
@@ -204,7 +204,7 @@ func play(t *testing.T, p *project.Project, calls []call) string {
 		text := result.Text
 		if err != nil {
 			var known bool
-			text, known = tools.Advice(err)
+			text, known = tools.ExplainError(err)
 			require.True(t, known, "%s %s: %v", c.tool, c.args, err)
 		}
 		fmt.Fprintf(&b, "> %s: %s %s\n%s\n\n", c.by, c.tool, c.args, strings.TrimRight(text, "\n"))

@@ -18,7 +18,7 @@ type claudeLine struct {
 	ID               string           `json:"uuid"`
 	Parent           string           `json:"parentUuid"`
 	Sidechain        bool             `json:"isSidechain"`
-	Timestamp        Time             `json:"timestamp"`
+	Timestamp        LenientTime      `json:"timestamp"`
 	IsCompactSummary bool             `json:"isCompactSummary"`
 	IsAPIError       bool             `json:"isApiErrorMessage"`
 	IsMeta           bool             `json:"isMeta"`
@@ -73,14 +73,14 @@ func (u claudeUsage) with(v claudeUsage) claudeUsage {
 	return u
 }
 
-// Time is a time that stays unset if flame cannot read it.
-type Time core.Millis
+// LenientTime is a time that stays unset if flame cannot read it.
+type LenientTime core.Millis
 
 // UnmarshalJSON never fails.
-func (t *Time) UnmarshalJSON(text []byte) error {
+func (t *LenientTime) UnmarshalJSON(text []byte) error {
 	var at time.Time
 	if json.Unmarshal(text, &at) == nil && !at.IsZero() {
-		*t = Time(core.MillisOf(at))
+		*t = LenientTime(core.MillisOf(at))
 	}
 	return nil
 }
@@ -189,7 +189,7 @@ type claudeBlock struct {
 	Name      string          `json:"name"`
 	Input     json.RawMessage `json:"input"`
 	ToolUseID string          `json:"tool_use_id"`
-	Content   Text            `json:"content"`
+	Content   LenientText     `json:"content"`
 	IsError   bool            `json:"is_error"`
 }
 
@@ -219,12 +219,12 @@ func (c *claudeContent) UnmarshalJSON(content []byte) error {
 	return nil
 }
 
-// Text is the text of a tool's answer: a text, or a list of blocks. Pictures have no
+// LenientText is the text of a tool's answer: a text, or a list of blocks. Pictures have no
 // text.
-type Text string
+type LenientText string
 
 // UnmarshalJSON never fails.
-func (t *Text) UnmarshalJSON(content []byte) error {
+func (t *LenientText) UnmarshalJSON(content []byte) error {
 	if content[0] == '"' {
 		return json.Unmarshal(content, (*string)(t))
 	}
@@ -233,7 +233,7 @@ func (t *Text) UnmarshalJSON(content []byte) error {
 	}
 	if DecodeLenient(content, &blocks) {
 		for _, b := range blocks {
-			*t += Text(b.Text)
+			*t += LenientText(b.Text)
 		}
 	}
 	return nil

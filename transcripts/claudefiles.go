@@ -12,22 +12,22 @@ import (
 // A claudeAnswer is the data that the client stores beside the answer of a tool that starts
 // agents or changes files.
 type claudeAnswer struct {
-	spawned claudeSpawned
+	spawned claudeSpawnResult
 	files   []core.FileChange
 }
 
 // UnmarshalJSON never fails. Answers of other tools may be long and have any form.
 func (a *claudeAnswer) UnmarshalJSON(text []byte) error {
 	if bytes.Contains(text, []byte(`"structuredPatch"`)) || bytes.Contains(text, []byte(`"notebook_path"`)) {
-		var e claudeEdited
+		var e claudeEditResult
 		DecodeLenient(text, &e)
 		a.files = e.changes()
 	}
 	return a.spawned.UnmarshalJSON(text)
 }
 
-// A claudeEdited is a change of Edit, MultiEdit, Write or NotebookEdit.
-type claudeEdited struct {
+// A claudeEditResult is a change of Edit, MultiEdit, Write or NotebookEdit.
+type claudeEditResult struct {
 	Path     string          `json:"filePath"`
 	Type     string          `json:"type"` // of Write: create or update
 	Content  json.RawMessage `json:"content"`
@@ -53,7 +53,7 @@ type claudeHunk struct {
 }
 
 // changes returns the changes; none if the file has its previous content.
-func (e *claudeEdited) changes() []core.FileChange {
+func (e *claudeEditResult) changes() []core.FileChange {
 	if e.Notebook != "" {
 		return e.inNotebook()
 	}
@@ -74,12 +74,12 @@ func (e *claudeEdited) changes() []core.FileChange {
 	if string(e.Original) == "null" || e.Type == "create" || e.Type == "" && e.Old == "" && string(e.Original) == `""` {
 		kind = core.FileAdded
 	}
-	return Credible([]core.FileChange{p.Of(e.Path, kind)})
+	return DropInvalidChanges([]core.FileChange{p.Of(e.Path, kind)})
 }
 
 // written returns the change of Write without a patch: the client makes no patch for a new
 // file, or for a file that it cannot compare.
-func (e *claudeEdited) written() []core.FileChange {
+func (e *claudeEditResult) written() []core.FileChange {
 	var content string
 	if json.Unmarshal(e.Content, &content) != nil || bytes.Equal(e.Content, e.Original) {
 		return nil
@@ -88,11 +88,11 @@ func (e *claudeEdited) written() []core.FileChange {
 	if e.Type != "create" {
 		change.Kind, change.Inexact = core.FileModified, true
 	}
-	return Credible([]core.FileChange{change})
+	return DropInvalidChanges([]core.FileChange{change})
 }
 
 // inNotebook returns the change of a cell.
-func (e *claudeEdited) inNotebook() []core.FileChange {
+func (e *claudeEditResult) inNotebook() []core.FileChange {
 	if e.Error != "" {
 		return nil
 	}
@@ -105,7 +105,7 @@ func (e *claudeEdited) inNotebook() []core.FileChange {
 	}
 	p := &Patch{}
 	p.replaced(before, after, strings.TrimRight("cell "+core.OneLine(e.Cell, 100), " "))
-	return Credible([]core.FileChange{p.Of(e.Notebook, core.FileModified)})
+	return DropInvalidChanges([]core.FileChange{p.Of(e.Notebook, core.FileModified)})
 }
 
 // tell adds the changes of files to the tool's answer in a message.
@@ -125,19 +125,19 @@ func (a *claudeAnswer) tell(m *core.Message) {
 	}
 }
 
-// A claudeAsked is the input of a tool that changes a file.
-type claudeAsked struct {
+// A claudeEditInput is the input of a tool that changes a file.
+type claudeEditInput struct {
 	Path     string  `json:"file_path"`
 	Notebook string  `json:"notebook_path"`
 	Content  *string `json:"content"`
-	claudeReplaced
-	Edits     []claudeReplaced `json:"edits"`
-	Cell      string           `json:"cell_id"`
-	NewSource string           `json:"new_source"`
-	Mode      string           `json:"edit_mode"`
+	claudeReplacement
+	Edits     []claudeReplacement `json:"edits"`
+	Cell      string              `json:"cell_id"`
+	NewSource string              `json:"new_source"`
+	Mode      string              `json:"edit_mode"`
 }
 
-type claudeReplaced struct {
+type claudeReplacement struct {
 	Old string `json:"old_string"`
 	New string `json:"new_string"`
 }
@@ -152,12 +152,12 @@ func askChanges(m *core.Message) {
 		part := &m.Parts[i]
 		switch {
 		case part.Type == core.PartToolCall && claudeEdits[part.Tool]:
-			var in claudeAsked
+			var in claudeEditInput
 			DecodeLenient(part.Input, &in)
 			part.Files = in.changes()
 		case part.Type == core.PartToolResult && part.Files == nil && !part.Failed && strings.HasPrefix(part.Text, claudeMade):
 			path, _, _ := strings.Cut(strings.TrimPrefix(part.Text, claudeMade), " (file state")
-			part.Files = Credible([]core.FileChange{{Path: strings.TrimSpace(path), Kind: core.FileAdded}})
+			part.Files = DropInvalidChanges([]core.FileChange{{Path: strings.TrimSpace(path), Kind: core.FileAdded}})
 		}
 	}
 }
@@ -166,11 +166,11 @@ func askChanges(m *core.Message) {
 var claudeEdits = map[string]bool{"Edit": true, "MultiEdit": true, "Write": true, "NotebookEdit": true}
 
 // changes returns the changes that the call requests.
-func (in *claudeAsked) changes() []core.FileChange {
+func (in *claudeEditInput) changes() []core.FileChange {
 	var change core.FileChange
 	switch {
 	case in.Notebook != "":
-		e := claudeEdited{Notebook: in.Notebook, Cell: in.Cell, NewSource: in.NewSource, Mode: in.Mode}
+		e := claudeEditResult{Notebook: in.Notebook, Cell: in.Cell, NewSource: in.NewSource, Mode: in.Mode}
 		if all := e.inNotebook(); len(all) > 0 {
 			change = all[0]
 		}
@@ -178,11 +178,11 @@ func (in *claudeAsked) changes() []core.FileChange {
 		change = NewFilePatch(*in.Content).Of(in.Path, core.FileModified)
 	default:
 		p := &Patch{}
-		for _, edit := range append(in.Edits, in.claudeReplaced) {
+		for _, edit := range append(in.Edits, in.claudeReplacement) {
 			p.replaced(edit.Old, edit.New, "")
 		}
 		change = p.Of(in.Path, core.FileModified)
 	}
 	change.Inexact = true
-	return Credible([]core.FileChange{change})
+	return DropInvalidChanges([]core.FileChange{change})
 }

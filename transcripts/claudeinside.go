@@ -75,7 +75,7 @@ func (c *claudeInside) join(t claudeInner) claudeInner {
 }
 
 // ended returns the note of a call's result. Other agents have their id in theirs.
-func (c *claudeInside) ended(m core.Message, p core.Part, answer claudeSpawned) []core.AgentInfo {
+func (c *claudeInside) ended(m core.Message, p core.Part, answer claudeSpawnResult) []core.AgentInfo {
 	i := slices.IndexFunc(c.tasks, func(t claudeInner) bool { return t.call == p.CallID })
 	if i < 0 || p.CallID == "" || c.tasks[i].agent == "" || answer.AgentID != "" {
 		return nil

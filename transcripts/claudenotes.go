@@ -27,7 +27,7 @@ const taskNotification = "<task-notification>"
 
 // claudeNotes returns the notes of a message about agents: those that its speaker started, and
 // those that have ended.
-func claudeNotes(m core.Message, speaker string, answer claudeSpawned) []core.AgentInfo {
+func claudeNotes(m core.Message, speaker string, answer claudeSpawnResult) []core.AgentInfo {
 	var notes []core.AgentInfo
 	for _, p := range m.Parts {
 		switch {
@@ -59,9 +59,9 @@ func claudeSpawn(call core.Part, at core.Millis, speaker string) core.AgentInfo 
 	}
 }
 
-// claudeSpawned is the data that the client stores beside the answer of the tool Agent. Answers
+// claudeSpawnResult is the data that the client stores beside the answer of the tool Agent. Answers
 // of other tools have no AgentID.
-type claudeSpawned struct {
+type claudeSpawnResult struct {
 	AgentID   string `json:"agentId"`
 	AgentType string `json:"agentType"`
 	Status    string `json:"status"`
@@ -77,8 +77,8 @@ type claudeSpawned struct {
 }
 
 // UnmarshalJSON never fails. Answers of other tools may be long and have any form.
-func (s *claudeSpawned) UnmarshalJSON(text []byte) error {
-	type plain claudeSpawned
+func (s *claudeSpawnResult) UnmarshalJSON(text []byte) error {
+	type plain claudeSpawnResult
 	if text[0] != '{' || !bytes.Contains(text, []byte(`"agentId"`)) && !bytes.Contains(text, []byte(`"totalToolUseCount"`)) {
 		return nil
 	}
@@ -86,7 +86,7 @@ func (s *claudeSpawned) UnmarshalJSON(text []byte) error {
 	return nil
 }
 
-func (s claudeSpawned) note(result core.Part, at core.Millis) core.AgentInfo {
+func (s claudeSpawnResult) note(result core.Part, at core.Millis) core.AgentInfo {
 	n := core.AgentInfo{
 		ID: s.AgentID, Call: result.CallID, Spawn: true, Type: s.AgentType, Prompt: s.Prompt, Model: s.Model,
 		State: claudeStates[s.Status], Tokens: s.Tokens, ToolCalls: s.ToolCalls,
@@ -128,7 +128,7 @@ func between(text, open, shut string) string {
 // has words that the user typed while the model worked.
 type claudeAttachment struct {
 	tools []string
-	words Text
+	words LenientText
 }
 
 // UnmarshalJSON never fails, because attachments have many kinds.
@@ -156,8 +156,8 @@ func (a *claudeAttachment) UnmarshalJSON(text []byte) error {
 		a.tools = delta.Added
 	case "queued_command":
 		var queued struct {
-			Prompt Text   `json:"prompt"`
-			Mode   string `json:"commandMode"`
+			Prompt LenientText `json:"prompt"`
+			Mode   string      `json:"commandMode"`
 		}
 		if DecodeLenient(text, &queued) && queued.Mode == "prompt" {
 			a.words = queued.Prompt

@@ -27,7 +27,7 @@ type claudeStreamLine struct {
 	ParentCall    string       `json:"parent_tool_use_id"`
 	AgentType     string       `json:"subagent_type"`
 	Described     string       `json:"task_description"`
-	Timestamp     Time         `json:"timestamp"`
+	Timestamp     LenientTime  `json:"timestamp"`
 	IsSynthetic   bool         `json:"isSynthetic"`
 	Message       claudeBody   `json:"message"`
 	ToolUseResult claudeAnswer `json:"tool_use_result"`

@@ -38,7 +38,7 @@ type LineFilter struct{ Session, Agent string }
 func ClaudeTurn(end []byte, of LineFilter, asked bool) (t TurnSummary) {
 	r := claudeTurn{results: map[string]core.Part{}}
 	for line := range Backwards(end) {
-		m, ok := of.message(Shortened(line))
+		m, ok := of.message(ShortenJSON(line))
 		if !ok {
 			continue
 		}
@@ -56,7 +56,7 @@ func ClaudeTurn(end []byte, of LineFilter, asked bool) (t TurnSummary) {
 func ClaudeWords(end []byte, of LineFilter, call string, tools []string) string {
 	own, other := "", "" // the messages of the call, and of another one
 	for line := range Backwards(end) {
-		m, ok := of.message(Shortened(line))
+		m, ok := of.message(ShortenJSON(line))
 		if !ok {
 			continue
 		}
@@ -106,7 +106,7 @@ type Prompt struct {
 func ClaudePrompts(part []byte, session string) (prompts []Prompt) {
 	of := LineFilter{Session: session}
 	for line := range bytes.Lines(part) {
-		line = Shortened(line)
+		line = ShortenJSON(line)
 		var named struct {
 			ID string    `json:"promptId"`
 			At time.Time `json:"timestamp"`
@@ -218,9 +218,9 @@ const (
 // surrogates.
 const maxEscape = 12
 
-// Shortened returns JSON without the middle of its long strings: decoding them would take most
+// ShortenJSON returns JSON without the middle of its long strings: decoding them would take most
 // of the time.
-func Shortened(text []byte) []byte {
+func ShortenJSON(text []byte) []byte {
 	if len(text) <= keptHead+keptTail {
 		return text
 	}

@@ -39,12 +39,12 @@ type Log struct {
 // Host returns the name of the host.
 func (l Log) Host() string { return l.Format.Host }
 
-// Grows reports whether the host only appends to the log.
-func (l Log) Grows() bool { return l.Format.inLines() }
+// IsAppendOnly reports whether the host only appends to the log.
+func (l Log) IsAppendOnly() bool { return l.Format.inLines() }
 
-// Beside returns the path of the file that belongs to the log: a subagent's description, or
+// CompanionPath returns the path of the file that belongs to the log: a subagent's description, or
 // a database's write-ahead log.
-func (l Log) Beside() string {
+func (l Log) CompanionPath() string {
 	if l.Format.Database != nil {
 		return l.Path + "-wal"
 	}
@@ -56,7 +56,7 @@ func (l Log) Beside() string {
 func (l Log) Messages(ctx context.Context) iter.Seq2[core.Message, error] {
 	return func(yield func(core.Message, error) bool) {
 		if l.Agent != "" {
-			m, err := metaEntry(l.Beside(), l.Session, l.Agent)
+			m, err := metaEntry(l.CompanionPath(), l.Session, l.Agent)
 			if !errors.Is(err, fs.ErrNotExist) && (!yield(m, err) || err != nil) {
 				return
 			}

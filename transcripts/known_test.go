@@ -175,7 +175,7 @@ func TestTheEndOfACodexLogShowsTheLastTurn(t *testing.T) {
 		assert.Empty(t, codex.Summary([]byte(log)), "of the last compaction, whose model said nothing")
 		first, _, _ := strings.Cut(log, `"ordinal":39,`)
 		assert.Equal(t, "I push", codex.Summary([]byte(first)))
-		folder, parent := codex.Begun(raw)
+		folder, parent := codex.ThreadStart(raw)
 		assert.Equal(t, "/home/u/shop", folder)
 		assert.Empty(t, parent)
 	}
@@ -190,7 +190,7 @@ func FuzzCodexTurn(f *testing.F) {
 		codex.LastTurn(log)
 		codex.Sandbox(log)
 		codex.Summary(log)
-		codex.Begun(log)
+		codex.ThreadStart(log)
 	})
 }
 
@@ -226,8 +226,8 @@ func TestTheEndOfAGeminiLogShowsTheLastTurn(t *testing.T) {
 	children := gemini.Children(raw)
 	require.Len(t, children, 2)
 	assert.Equal(t, core.ChildFailed, children[0].End, "it never called complete_task")
-	assert.Equal(t, []string{"/home/u/shop/a.txt"}, gemini.Written(raw))
-	summary, _ := gemini.Snapshot(raw)
+	assert.Equal(t, []string{"/home/u/shop/a.txt"}, gemini.WrittenFiles(raw))
+	summary, _ := gemini.LastSummary(raw)
 	assert.Empty(t, summary)
 }
 
@@ -241,10 +241,10 @@ func FuzzGeminiTurn(f *testing.F) {
 	f.Fuzz(func(_ *testing.T, log []byte) {
 		gemini.LastTurn(log)
 		gemini.Children(log)
-		gemini.Written(log)
-		gemini.Snapshot(log)
-		gemini.Calling(log)
-		gemini.Ended(log)
+		gemini.WrittenFiles(log)
+		gemini.LastSummary(log)
+		gemini.OpenCallTime(log)
+		gemini.SubagentEnd(log)
 	})
 }
 

@@ -77,7 +77,7 @@ func (p *page) message(m core.Message) {
 
 // headingOf names the speaker. The id distinguishes answers of the same speaker.
 func headingOf(m core.Message) string {
-	voice := m.Voice()
+	voice := m.SpeakerLabel()
 	heading := strings.ToUpper(voice[:1]) + voice[1:]
 	for _, of := range []struct{ what, is string }{{"agent", m.Agent}, {"model", m.Model}, {"answer", m.ID}} {
 		if of.is != "" {
@@ -110,7 +110,7 @@ func (p *page) block(label, language, text string) {
 		p.printf("\n**%s**\n", label)
 	}
 	text = strings.ToValidUTF8(core.Printable(text), "\uFFFD")
-	fence := core.Ticks(text, 3)
+	fence := core.CodeFence(text, 3)
 	p.printf("\n%s%s\n%s", fence, language, text)
 	if !strings.HasSuffix(text, "\n") {
 		p.printf("\n")

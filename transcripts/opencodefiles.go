@@ -45,7 +45,7 @@ func OpenCodeFiles(tool string, input, metadata []byte) []core.FileChange {
 		return openCodeWritten(in.Path, in.Content, did.Exists)
 	case "edit":
 		did.File.Path, did.File.Diff = in.Path, did.Diff
-		return Credible([]core.FileChange{did.File.change()})
+		return DropInvalidChanges([]core.FileChange{did.File.change()})
 	case "multiedit":
 		for _, r := range did.Results {
 			r.File.Path, r.File.Diff = in.Path, r.Diff
@@ -56,7 +56,7 @@ func OpenCodeFiles(tool string, input, metadata []byte) []core.FileChange {
 	for _, d := range did.Files[:min(len(did.Files), maxChanged)] {
 		changes = append(changes, d.change())
 	}
-	return Credible(changes)
+	return DropInvalidChanges(changes)
 }
 
 // openCodeWritten returns the change of the tool write. The previous content is unknown.
@@ -65,7 +65,7 @@ func openCodeWritten(path, content string, existed *bool) []core.FileChange {
 	if existed == nil || *existed {
 		change.Kind, change.Inexact = core.FileModified, true
 	}
-	return Credible([]core.FileChange{change})
+	return DropInvalidChanges([]core.FileChange{change})
 }
 
 // change returns the change of the file.

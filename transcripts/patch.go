@@ -128,8 +128,8 @@ func ParseDiff(diff string) *Patch {
 	return p
 }
 
-// Credible drops changes of files with an empty or impossible path, and those beyond maxChanged.
-func Credible(changes []core.FileChange) []core.FileChange {
+// DropInvalidChanges drops changes of files with an empty or impossible path, and those beyond maxChanged.
+func DropInvalidChanges(changes []core.FileChange) []core.FileChange {
 	known := slices.DeleteFunc(changes, func(c core.FileChange) bool {
 		return c.Path == "" || len(c.Path) > maxPath || len(c.From) > maxPath || strings.ContainsRune(c.Path+c.From, 0)
 	})

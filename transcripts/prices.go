@@ -129,8 +129,8 @@ const (
 	searchPrice = 0.01 // of one search of the web, in US dollars
 )
 
-// Priced returns the usage of an answer with its list price; without one if flame does not know it.
-func Priced(model string, u core.Usage) core.Usage {
+// WithPrice returns the usage of an answer with its list price; without one if flame does not know it.
+func WithPrice(model string, u core.Usage) core.Usage {
 	u.CostUSD, u.Unpriced = cost(model, u, 0, u.TokensIn+u.CacheRead+u.CacheWritten)
 	return u
 }

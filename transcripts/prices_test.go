@@ -39,7 +39,7 @@ func TestAnswersHaveTheirListPrice(t *testing.T) {
 		"no model":                       {"", core.Usage{TokensIn: million}, 0, million},
 	} {
 		t.Run(name, func(t *testing.T) {
-			priced := transcripts.Priced(tt.model, tt.usage)
+			priced := transcripts.WithPrice(tt.model, tt.usage)
 			assert.InDelta(t, tt.usd, priced.CostUSD, 1e-9)
 			assert.Equal(t, tt.not, priced.Unpriced)
 			priced.CostUSD, priced.Unpriced = 0, 0

@@ -23,7 +23,7 @@ func (f *Format) Reader() func(line []byte) core.Message {
 	if !f.inLines() {
 		return nil
 	}
-	parse, told := f.Lines(), new(told)
+	parse, told := f.Lines(), new(countedAnswers)
 	return func(line []byte) core.Message { return told.more(parse(bytes.TrimSpace(line))) }
 }
 
@@ -47,7 +47,7 @@ func Messages(r io.Reader, format *Format) iter.Seq2[core.Message, error] {
 // without a newline is an ErrIncompleteLine; in a complete log, entries accepts it if it is JSON.
 func entries(r io.Reader, format *Format, before []byte, from core.LogPosition, whole bool) iter.Seq2[core.LogEntry, error] {
 	return func(yield func(core.LogEntry, error) bool) {
-		parse, told, at := format.Lines(), new(told), from
+		parse, told, at := format.Lines(), new(countedAnswers), from
 		told.closed = from.Last
 		for line := range bytes.Lines(before) {
 			told.again(parse(bytes.TrimSpace(line)))
@@ -119,15 +119,15 @@ func (r *recent[T]) set(id string, value T) {
 	r.values[id] = value
 }
 
-// A told remembers the usage of the last answers, because hosts repeat it on each line of an answer,
+// A countedAnswers remembers the usage of the last answers, because hosts repeat it on each line of an answer,
 // and it may grow from line to line.
-type told struct {
+type countedAnswers struct {
 	recent[core.Usage]
 	closed string // id of an answer that was counted, perhaps in part
 }
 
 // again takes in a message that was counted before.
-func (t *told) again(m core.Message) {
+func (t *countedAnswers) again(m core.Message) {
 	if m.ID == t.closed {
 		t.closed = ""
 	}
@@ -135,7 +135,7 @@ func (t *told) again(m core.Message) {
 }
 
 // more returns m with what its line adds to the usage of its answer, and without impossible usage.
-func (t *told) more(m core.Message) core.Message {
+func (t *countedAnswers) more(m core.Message) core.Message {
 	m = plausible(m)
 	now, calls := m.Usage, core.Usage{ToolCalls: m.Usage.ToolCalls}
 	switch {

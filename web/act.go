@@ -72,7 +72,7 @@ func activate(q query, a action) (string, error) {
 
 func pop(q query, a action) (string, error) {
 	popped, err := stack.Pop(q.Context(), q.agents.Project, by(a.Session), stack.PopArgs{Frame: a.Frame, Status: a.Status, Summary: a.Text, Force: a.Force})
-	return render.PoppedShort(popped), err
+	return render.ShortPop(popped), err
 }
 
 func invalidate(q query, a action) (string, error) {

@@ -162,8 +162,8 @@ func cutPart(p core.Part, most int) shownPart {
 // maxHistory is how many events of a frame a page gets: the last ones.
 const maxHistory = 200
 
-// A happening is an event of a frame in words.
-type happening struct {
+// A eventLine is an event of a frame in words.
+type eventLine struct {
 	Seq   int64       `json:"seq"`
 	At    core.Millis `json:"at"`
 	Text  string      `json:"text"`
@@ -181,8 +181,8 @@ func historyOf(q query) (any, error) {
 		return nil, err
 	}
 	all := len(events) <= maxHistory
-	shown := lo.Map(events[max(len(events)-maxHistory, 0):], func(e core.Event, _ int) happening {
-		return happening{e.Seq, e.TS, render.EventWords(e), e.SubagentID}
+	shown := lo.Map(events[max(len(events)-maxHistory, 0):], func(e core.Event, _ int) eventLine {
+		return eventLine{e.Seq, e.TS, render.EventWords(e), e.SubagentID}
 	})
 	return map[string]any{"events": shown, "all": all}, nil
 }

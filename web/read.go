@@ -41,14 +41,16 @@ var reads = map[string]func(q query) (any, error){
 	"files":   func(q query) (any, error) { return agents.FilesOf(q.Context(), q.agents, by(""), q.get("id")) },
 	"agent":   func(q query) (any, error) { return q.agents.Result(q.Context(), q.get("id")) },
 	"search":  search,
-	"cascade": func(q query) (any, error) { return view.CascadeOf(q.Context(), q.agents.Project, by(""), q.get("id")) },
+	"cascade": func(q query) (any, error) {
+		return view.PreviewCascade(q.Context(), q.agents.Project, by(""), q.get("id"))
+	},
 	"economy": func(q query) (any, error) { return view.EconomyOf(q.Context(), q.agents.Project) },
 }
 
 // contextOf returns the context of an agent in a frame.
 func contextOf(q query) (any, error) {
 	contexts := briefing.Contexts{Project: q.agents.Project}
-	made, err := contexts.Of(q.Context(), by(""), q.get("id"), 0)
+	made, err := contexts.Context(q.Context(), by(""), q.get("id"), 0)
 	return map[string]string{"text": made.Text}, err
 }
 

@@ -36,7 +36,7 @@ func (r Report) Write(w io.Writer, format ReportFormat) error {
 // markdown writes the report as nested lists.
 func (r Report) markdown(w io.Writer) error {
 	var b strings.Builder
-	fmt.Fprintf(&b, "# %s\n\n%s\n\n", escaped(filepath.Base(r.Root)), render.When(r.Now, 0))
+	fmt.Fprintf(&b, "# %s\n\n%s\n\n", escaped(filepath.Base(r.Root)), render.Time(r.Now, 0))
 	counts := map[core.Status]int{}
 	var used core.Usage
 	for _, row := range r.Board.Frames {

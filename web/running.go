@@ -77,13 +77,13 @@ func (r ServerFile) Next(addr net.Addr, token string) ServerKeys {
 // Keep writes the keys of a starting server, and renews the time of their file until the caller
 // calls end.
 func (r ServerFile) Keep(keys ServerKeys) (end func(), err error) {
-	err = place.Write(r.file(), 0o600, func(w io.Writer) error { return json.NewEncoder(w).Encode(keys) })
+	err = place.WriteAtomic(r.file(), 0o600, func(w io.Writer) error { return json.NewEncoder(w).Encode(keys) })
 	if err != nil {
 		return nil, err
 	}
 	ctx, stop := context.WithCancel(context.Background())
 	go func() {
-		for range project.Steadily(ctx, signPace, signPace) {
+		for range project.Every(ctx, signPace, signPace) {
 			now := time.Now()
 			_ = os.Chtimes(r.file(), now, now) // at worst the next server has keys of its own
 			r.removeLead(signPace)

@@ -16,12 +16,12 @@ import (
 
 // Options say how to serve the page.
 type Options struct {
-	Guard   *guard.Guard // who may connect
-	Secret  string       // with which it proves that it is the same server (guard.Proof)
-	Project string       // name of the project that the page opens with
-	Logger  *slog.Logger
-	Version string        // of flame
-	Lingers time.Duration // how long a project stays open after its last use; 0: some minutes
+	Guard       *guard.Guard // who may connect
+	Secret      string       // with which it proves that it is the same server (guard.Proof)
+	Project     string       // name of the project that the page opens with
+	Logger      *slog.Logger
+	Version     string        // of flame
+	IdleTimeout time.Duration // how long a project stays open after its last use; 0: some minutes
 
 	// Open opens a project by its name for the life of the server.
 	Open func(ctx context.Context, name string) (board.Source, error)
@@ -42,12 +42,12 @@ type projects struct {
 	life context.Context // of the server
 
 	mu      sync.Mutex
-	shown   map[string]*shown // by name
+	shown   map[string]*openProject // by name
 	closing sync.WaitGroup
 }
 
-// A shown is a project that stays open while requests use it, and some time longer.
-type shown struct {
+// A openProject is a project that stays open while requests use it, and some time longer.
+type openProject struct {
 	ready  chan struct{} // closed once it is open, or cannot be opened
 	feed   *board.Feed
 	err    error
@@ -76,12 +76,12 @@ func (p *projects) feed(ctx context.Context, name string) (f *board.Feed, leave 
 	return at.feed, leave, nil
 }
 
-func (p *projects) join(name string) *shown {
+func (p *projects) join(name string) *openProject {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	at := p.shown[name]
 	if at == nil {
-		at = &shown{ready: make(chan struct{})}
+		at = &openProject{ready: make(chan struct{})}
 		p.shown[name] = at
 		p.closing.Go(func() { p.open(name, at) })
 	}
@@ -93,7 +93,7 @@ func (p *projects) join(name string) *shown {
 }
 
 // open opens a project. That may take long, so requests for other projects do not wait.
-func (p *projects) open(name string, at *shown) {
+func (p *projects) open(name string, at *openProject) {
 	opened, err := p.Open(p.life, name)
 	if err == nil {
 		at.feed = board.NewFeed(p.life, opened, func(ctx context.Context) (board.Source, error) { return p.Open(ctx, name) })
@@ -107,13 +107,13 @@ func (p *projects) open(name string, at *shown) {
 }
 
 // leave ends one use of a project.
-func (p *projects) leave(name string, at *shown) {
+func (p *projects) leave(name string, at *openProject) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if at.users--; at.users > 0 || p.shown[name] != at {
 		return
 	}
-	at.closes = time.AfterFunc(cmp.Or(p.Lingers, lingers), func() {
+	at.closes = time.AfterFunc(cmp.Or(p.IdleTimeout, lingers), func() {
 		p.mu.Lock()
 		isUnused := at.users == 0 && p.shown[name] == at
 		if isUnused {
@@ -137,7 +137,7 @@ func (p *projects) leave(name string, at *shown) {
 func (p *projects) close() error {
 	p.mu.Lock()
 	all := p.shown
-	p.shown = map[string]*shown{}
+	p.shown = map[string]*openProject{}
 	p.mu.Unlock()
 	p.closing.Wait()
 	var errs []error

@@ -30,7 +30,7 @@ type counted struct {
 func (c *counted) options(lingers time.Duration) func(*web.Options) {
 	return func(o *web.Options) {
 		open := o.Open
-		o.Lingers = lingers
+		o.IdleTimeout = lingers
 		o.Open = func(ctx context.Context, name string) (board.Source, error) {
 			if name == "slow-1" {
 				c.opened.Add(1)

@@ -48,7 +48,7 @@ const grace = 2 * time.Second
 // Serve serves the page on a listener with the guard's address until ctx is done.
 func Serve(ctx context.Context, listener net.Listener, opts Options) (err error) {
 	life, stop := context.WithCancel(ctx)
-	s := &server{Options: opts, addr: listener.Addr().String(), life: life, open: &projects{Options: opts, life: life, shown: map[string]*shown{}}}
+	s := &server{Options: opts, addr: listener.Addr().String(), life: life, open: &projects{Options: opts, life: life, shown: map[string]*openProject{}}}
 	srv := &http.Server{
 		Handler: s.handler(), ReadHeaderTimeout: 10 * time.Second, ReadTimeout: time.Minute,
 		MaxHeaderBytes: 64 << 10, ConnState: s.count, ErrorLog: slog.NewLogLogger(opts.Logger.Handler(), slog.LevelWarn),
@@ -112,7 +112,7 @@ func (s *server) handler() http.Handler {
 	open.HandleFunc("GET /start.json", s.start)
 	all := http.NewServeMux()
 	all.Handle("/api/", s.Guard.Protect(data))
-	all.Handle("/", s.Guard.Screen(open))
+	all.Handle("/", s.Guard.CheckOrigin(open))
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		for name, value := range headers {
 			w.Header().Set(name, value)

@@ -36,8 +36,8 @@ type Change struct {
 // MaxExcerpt is the length limit of a change's excerpt, in characters.
 const MaxExcerpt = 2_000
 
-// In returns the changes to files in the messages of a log, by path.
-func In(log iter.Seq[core.Message], tools hosts.Tools, cwd string) []Change {
+// FromLog returns the changes to files in the messages of a log, by path.
+func FromLog(log iter.Seq[core.Message], tools hosts.Tools, cwd string) []Change {
 	edits, failed := map[string][]edit{}, map[string]bool{}
 	for m := range log {
 		for _, part := range m.Parts {
@@ -194,9 +194,9 @@ func Paths(changes []Change) []string {
 // header begins the part of a git patch about one file.
 const header = "diff --git "
 
-// Split splits a git patch, as WritePatch writes it, into the changes of each file. A binary file
+// SplitPatch splits a git patch, as WritePatch writes it, into the changes of each file. A binary file
 // has no lines. If the patch was cut, the last file may lack lines.
-func Split(patch string, cut bool) (all []core.FileChange) {
+func SplitPatch(patch string, cut bool) (all []core.FileChange) {
 	for _, part := range strings.Split("\n"+patch, "\n"+header)[1:] {
 		names, rest, _ := strings.Cut(part, "\n")
 		head, hunks, hasLines := strings.Cut("\n"+rest, "\n@@ ")

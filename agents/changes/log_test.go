@@ -33,7 +33,7 @@ func changed(calls ...call) []changes.Change {
 			core.Message{Parts: []core.Part{{Type: core.PartToolCall, Tool: c.Tool, CallID: id, Input: c.Input}}},
 			core.Message{Parts: []core.Part{{Type: core.PartToolResult, CallID: id, Failed: c.Failed}}})
 	}
-	return changes.In(slices.Values(log), hoststest.Known().Tools(), "/dir")
+	return changes.FromLog(slices.Values(log), hoststest.Known().Tools(), "/dir")
 }
 
 func TestChangesAreReadFromAnAgentsLog(t *testing.T) {
@@ -84,18 +84,18 @@ func TestAPatchIsSplitByFile(t *testing.T) {
 	s.git(s.checkout, "add", "-N", ".")
 	patch := s.git(s.checkout, "diff", "--no-color", "--no-renames", "--src-prefix=a/", "--dst-prefix=b/", "--binary", "HEAD", "--")
 	var told []string
-	for _, c := range changes.Split(patch, false) {
+	for _, c := range changes.SplitPatch(patch, false) {
 		told = append(told, fmt.Sprint(c.Path, " ", c.Kind, " +", c.Added, " -", c.Removed))
 	}
 	assert.ElementsMatch(t, []string{
 		"sp ace b modified +0 -1", "q\"uo\tte deleted +0 -1", "bin modified +0 -0", "ü modified +1 -1", "new added +1 -0",
 	}, told)
 	for cut := range len(patch) { // whatever is left of it
-		for _, c := range changes.Split(patch[:cut], true) {
+		for _, c := range changes.SplitPatch(patch[:cut], true) {
 			assert.NotEmpty(t, c.Path)
 		}
 	}
 	for _, odd := range []string{"", "diff --git ", "diff --git \n", "diff --git a b\n", "diff --git \"a/\\9\" \"b/\\9\"\n@@ ", "\x00\xff", "@@ -1 +1 @@\n+a\n"} {
-		assert.NotPanics(t, func() { changes.Split(odd, true) }, odd)
+		assert.NotPanics(t, func() { changes.SplitPatch(odd, true) }, odd)
 	}
 }

@@ -32,7 +32,7 @@ func (m Mirrors) Checkout(ctx context.Context, dir string, b Base) (workdir stri
 	if err != nil {
 		return "", err
 	}
-	t := taking{Mirrors: m, base: b, remote: remote, dir: dir}
+	t := checkout{Mirrors: m, base: b, remote: remote, dir: dir}
 	kept, err := m.of(b)
 	if err != nil {
 		return "", err
@@ -64,14 +64,14 @@ func byGit(ctx context.Context, err error) bool {
 	return errors.As(err, &exit) && ctx.Err() == nil && !errors.Is(err, context.DeadlineExceeded)
 }
 
-type taking struct {
+type checkout struct {
 	Mirrors
 	base   Base
 	remote git.Remote
 	dir    string // of the worktree
 }
 
-func (t taking) from(ctx context.Context, mirror string) (workdir string, err error) {
+func (t checkout) from(ctx context.Context, mirror string) (workdir string, err error) {
 	now := time.Now()
 	_ = os.Chtimes(mirror, now, now) // marks the mirror as used; if that fails, flame only makes it again some day
 	if err := t.fill(ctx, mirror); err != nil {
@@ -82,7 +82,7 @@ func (t taking) from(ctx context.Context, mirror string) (workdir string, err er
 
 // fresh makes a mirror with the base, whose name follows the newest mirror. If another process
 // has made one meanwhile, fresh returns that mirror, which may lack the base.
-func (t taking) fresh(ctx context.Context, newest string) (mirror string, others bool, err error) {
+func (t checkout) fresh(ctx context.Context, newest string) (mirror string, others bool, err error) {
 	made, err := os.MkdirTemp(t.Dir, newMark+"*")
 	if err != nil {
 		return "", false, err
@@ -106,7 +106,7 @@ func (t taking) fresh(ctx context.Context, newest string) (mirror string, others
 	return mirror, false, err
 }
 
-func (t taking) fill(ctx context.Context, mirror string) error {
+func (t checkout) fill(ctx context.Context, mirror string) error {
 	b := t.base
 	got, err := git.Fetch(ctx, mirror, t.remote, b.Ref)
 	if err != nil {
@@ -122,7 +122,7 @@ func (t taking) fill(ctx context.Context, mirror string) error {
 }
 
 // worktree makes the worktree from a mirror that has the base.
-func (t taking) worktree(ctx context.Context, mirror string) (workdir string, err error) {
+func (t checkout) worktree(ctx context.Context, mirror string) (workdir string, err error) {
 	if err := t.fits(ctx, mirror, t.base); err != nil {
 		return "", err
 	}

@@ -15,7 +15,7 @@ type answer struct {
 	json  bool
 	words string // around the JSON
 
-	reading reading // of a text
+	reading parsedText // of a text
 }
 
 // fenced matches a fenced block of Markdown. A block that is not closed extends to the end,

@@ -16,8 +16,8 @@ import (
 	"flame/project"
 )
 
-// Records are convergences, by id.
-const Records project.RecordKind[Convergence] = "convergence"
+// RecordConvergences are convergences, by id.
+const RecordConvergences project.RecordKind[Convergence] = "convergence"
 
 // A Convergence is the combined result of several agents, with all inputs: equal inputs give
 // an equal result.
@@ -37,7 +37,7 @@ type Convergence struct {
 
 // WithOpen returns the convergences with conflicts that wait for a person.
 func WithOpen(tx project.Tx) ([]Convergence, error) {
-	_, open, err := Records.Where(tx, "open", 1, math.MaxInt64)
+	_, open, err := RecordConvergences.Where(tx, "open", 1, math.MaxInt64)
 	return open, err
 }
 
@@ -73,7 +73,7 @@ func (c Convergence) keep(tx project.Tx, before Result) error {
 		return err
 	}
 	c.Person = cmp.Or(asked.Tree, c.Session)
-	if err := Records.Save(tx, c.ID, c); err != nil {
+	if err := RecordConvergences.Save(tx, c.ID, c); err != nil {
 		return err
 	}
 	for _, conflict := range c.Result.Conflicts {
@@ -152,7 +152,7 @@ func (c Convergence) replace(tx project.Tx) error {
 			continue
 		}
 		before.ReplacedBy, before.Open = c.ID, 0
-		if err := Records.Save(tx, before.ID, before); err != nil {
+		if err := RecordConvergences.Save(tx, before.ID, before); err != nil {
 			return err
 		}
 	}
@@ -182,7 +182,7 @@ func (all Convergences) Find(ctx context.Context, id string) (Convergence, error
 }
 
 func find(tx project.Tx, id string) (c Convergence, err error) {
-	c, known, err := Records.Get(tx, strings.TrimSpace(id))
+	c, known, err := RecordConvergences.Get(tx, strings.TrimSpace(id))
 	if err == nil && !known {
 		err = core.NotFoundf("there is no convergence %q", id).WithHint("`flame agents review` lists all convergences")
 	}
@@ -191,7 +191,7 @@ func find(tx project.Tx, id string) (c Convergence, err error) {
 
 // List returns all convergences, the newest first.
 func (all Convergences) List(ctx context.Context) ([]Convergence, error) {
-	list, err := project.Read(ctx, all.Project, func(tx project.Tx) ([]Convergence, error) { return Records.All(tx) })
+	list, err := project.Read(ctx, all.Project, func(tx project.Tx) ([]Convergence, error) { return RecordConvergences.All(tx) })
 	slices.SortFunc(list, func(x, y Convergence) int {
 		return cmp.Or(cmp.Compare(y.CreatedAt, x.CreatedAt), cmp.Compare(x.ID, y.ID))
 	})
@@ -203,7 +203,7 @@ func mayEnd(tx project.Tx, by project.Caller, inputs []AgentResult) error {
 	for _, in := range inputs {
 		run, err := record.Find(tx, in.SubagentID)
 		if err == nil && !run.State.Ended() {
-			err = record.MayDirect(tx, by, run)
+			err = record.CheckControl(tx, by, run)
 		}
 		if err != nil {
 			return err

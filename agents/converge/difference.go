@@ -54,8 +54,8 @@ func normalLine(line string, _ int) string { return normal(line) }
 func readAnswers(agents []*agent, all []claim, t tolerance) (conflicts []*subject, rest []claim, open []Difference) {
 	answered := lo.Reject(agents, func(a *agent, _ int) bool { return a.answer.blank() })
 	all = split(all)
-	readings := lo.Map(answered, func(a *agent, _ int) reading { return a.reading(all) })
-	names := lo.Keys(lo.Assign(lo.Map(readings, func(r reading, _ int) map[string]entry { return r.entries })...))
+	readings := lo.Map(answered, func(a *agent, _ int) parsedText { return a.reading(all) })
+	names := lo.Keys(lo.Assign(lo.Map(readings, func(r parsedText, _ int) map[string]entry { return r.entries })...))
 	slices.Sort(names)
 	results := map[string]verdict{}
 	for _, name := range names {
@@ -88,13 +88,13 @@ func readAnswers(agents []*agent, all []claim, t tolerance) (conflicts []*subjec
 // left returns the lines of a reading that were not compared with all others: words, values that
 // are unclear, and values that another reading lacks, if it has others in common or nothing else
 // tells it from this one.
-func (r reading) left(others []reading, results map[string]verdict) []string {
-	near := lo.Filter(others, func(o reading, _ int) bool {
+func (r parsedText) left(others []parsedText, results map[string]verdict) []string {
+	near := lo.Filter(others, func(o parsedText, _ int) bool {
 		return o.words == r.words || lo.SomeBy(lo.Keys(r.entries), func(name string) bool { _, ok := o.entries[name]; return ok })
 	})
 	lines := lo.Map(r.rest, func(line string, i int) entry { return entry{text: line, place: 2*i + 1} })
 	for name, e := range r.entries {
-		everywhere := !slices.ContainsFunc(near, func(o reading) bool { _, ok := o.entries[name]; return !ok })
+		everywhere := !slices.ContainsFunc(near, func(o parsedText) bool { _, ok := o.entries[name]; return !ok })
 		if e.place *= 2; results[name] == unclear || !everywhere || len(near) < 2 {
 			lines = append(lines, e)
 		}
@@ -104,7 +104,7 @@ func (r reading) left(others []reading, results map[string]verdict) []string {
 }
 
 // verdicts compares the entries of a name, and returns the indexes of the readings that have it.
-func verdicts(readings []reading, name string, t tolerance) (result verdict, sides []int) {
+func verdicts(readings []parsedText, name string, t tolerance) (result verdict, sides []int) {
 	var all []verdict
 	for i, r := range readings {
 		e, ok := r.entries[name]
@@ -134,11 +134,11 @@ func statement(a *agent, all []claim, e entry) claim {
 }
 
 // reading returns the values that the answer of a names; all has its findings.
-func (a *agent) reading(all []claim) reading {
+func (a *agent) reading(all []claim) parsedText {
 	if !a.answer.json {
 		return a.answer.reading
 	}
-	r := reading{entries: map[string]entry{}, rest: a.answer.around(), words: normal(a.answer.words)}
+	r := parsedText{entries: map[string]entry{}, rest: a.answer.around(), words: normal(a.answer.words)}
 	if a.answer.object() == nil {
 		r.entries["answer"] = entry{name: "answer", value: a.answer.value, text: a.answer.text}
 	}

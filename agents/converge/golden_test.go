@@ -17,7 +17,7 @@ var update = flag.Bool("update", false, "rewrite the expected results in testdat
 
 var (
 	strategies  = []converge.Strategy{converge.StrategyMerge, converge.StrategyVote, converge.StrategyConsensus, converge.StrategyFirstSuccess}
-	resolutions = []converge.Resolution{converge.Manual, converge.AutoAcceptLatest, converge.PreferHigherConfidence}
+	resolutions = []converge.Resolution{converge.ResolveManual, converge.AutoAcceptLatest, converge.PreferHigherConfidence}
 )
 
 // team are agents that contradict each other in every way there is.

@@ -32,14 +32,14 @@ type Resolution string
 // The resolutions (seeds, slash commands). If an automatic one finds several
 // sides equal, the conflict waits for review as with Manual.
 const (
-	Manual                 Resolution = "manual"
+	ResolveManual          Resolution = "manual"
 	AutoAcceptLatest       Resolution = "auto_accept_latest"       // the side that completed last
 	PreferHigherConfidence Resolution = "prefer_higher_confidence" // the side with the highest confidence; each must give one
 )
 
 // Values lists the resolutions that can be requested.
 func (Resolution) Values() []string {
-	return core.Words(Manual, AutoAcceptLatest, PreferHigherConfidence)
+	return core.Words(ResolveManual, AutoAcceptLatest, PreferHigherConfidence)
 }
 
 // How a conflict was settled other than by Options.Resolution.
@@ -85,7 +85,7 @@ type Options struct {
 }
 
 func (o Options) withDefaults() (Options, error) {
-	o.Resolution = Resolution(lo.CoalesceOrEmpty(string(o.Resolution), string(Manual)))
+	o.Resolution = Resolution(lo.CoalesceOrEmpty(string(o.Resolution), string(ResolveManual)))
 	o.Format = Format(lo.CoalesceOrEmpty(string(o.Format), string(DeltaBatch)))
 	if err := cmp.Or(core.CheckEnum("strategy", o.Strategy), core.CheckEnum("conflict_resolution", o.Resolution),
 		core.CheckEnum("output_format", o.Format)); err != nil {

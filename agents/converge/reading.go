@@ -11,8 +11,8 @@ import (
 	"flame/core"
 )
 
-// A reading is a text as values with names, and the rest in words.
-type reading struct {
+// A parsedText is a text as values with names, and the rest in words.
+type parsedText struct {
 	entries map[string]entry
 	rest    []string // the lines without values
 	words   string   // the rest in normal form
@@ -45,7 +45,7 @@ var (
 
 // readText reads keys with values and tables; all else is rest.
 // What a text says twice, and not the same, is rest as well.
-func readText(text string) reading {
+func readText(text string) parsedText {
 	lines := readLines(text)
 	count := map[string]int{}
 	each := func(f func(e *entry)) {
@@ -68,7 +68,7 @@ func readText(text string) reading {
 		}
 		first[e.name] = e.value
 	})
-	r := reading{entries: map[string]entry{}}
+	r := parsedText{entries: map[string]entry{}}
 	for _, l := range lines {
 		if len(l.entries) == 0 || slices.ContainsFunc(l.entries, func(e entry) bool { return ambiguous[e.name] }) {
 			r.rest = append(r.rest, l.text)
@@ -187,10 +187,10 @@ func step(path, name string) string {
 
 // compare compares two texts: they are equal if they name the same values at the same places
 // among the same words.
-func (r reading) compare(other reading, t tolerance) verdict {
+func (r parsedText) compare(other parsedText, t tolerance) verdict {
 	all := []verdict{compareTexts(strings.Join(r.rest, "\n"), strings.Join(other.rest, "\n"), t)}
 	for name := range r.entries {
-		v, sides := verdicts([]reading{r, other}, name, t)
+		v, sides := verdicts([]parsedText{r, other}, name, t)
 		all = append(all, lo.Ternary(len(sides) < 2, unclear, v))
 	}
 	return overall(append(all, lo.Ternary(len(r.entries) == len(other.entries), equal, unclear)))

@@ -143,7 +143,7 @@ func (p *page) value(text string) {
 }
 
 func (p *page) block(text string) {
-	fence := core.Ticks(text, 3)
+	fence := core.CodeFence(text, 3)
 	fmt.Fprintf(p, ":\n\n  %s\n", fence)
 	for line := range strings.SplitSeq(text, "\n") {
 		p.WriteString(strings.TrimRight("  "+line, " ") + "\n")
@@ -170,7 +170,7 @@ func span(text string) string {
 	if text = core.OneLine(text, 0); text == "" {
 		return ""
 	}
-	ticks := core.Ticks(text, 1)
+	ticks := core.CodeFence(text, 1)
 	if strings.HasPrefix(text, "`") || strings.HasSuffix(text, "`") {
 		text = " " + text + " "
 	}

@@ -171,7 +171,7 @@ func (d *draft) resolve(o Options) error {
 			s.elect(o.tolerance())
 		}
 	}
-	if d.unanimous || o.Resolution == Manual {
+	if d.unanimous || o.Resolution == ResolveManual {
 		return nil
 	}
 	disputed = lo.Filter(disputed, isOpen)

@@ -37,8 +37,8 @@ func compare(a, b any, t tolerance) verdict {
 		return pair(a, b, t, compareLists)
 	case map[string]any:
 		return pair(a, b, t, compareObjects)
-	case reading:
-		return pair(a, b, t, reading.compare)
+	case parsedText:
+		return pair(a, b, t, parsedText.compare)
 	}
 	if a == b {
 		return equal

@@ -110,13 +110,13 @@ const (
 	Machine = "machine" // another machine, which asked for the agent
 )
 
-// Shipped reports whether the definition comes with the repository.
-func (d Definition) Shipped() bool { return d.Source.Kind == Project }
+// FromRepo reports whether the definition comes with the repository.
+func (d Definition) FromRepo() bool { return d.Source.Kind == Project }
 
 // Origin names the file of a shipped definition in the project's folder, and the definition
 // that it replaces; it is empty for other definitions.
 func (d Definition) Origin(project string) string {
-	if !d.Shipped() {
+	if !d.FromRepo() {
 		return ""
 	}
 	text := fmt.Sprintf("%s is this project's %s", d.Name, d.File(project))

@@ -91,7 +91,7 @@ func (l *loader) finish() Catalog {
 			def.ShadowedBy = c.Definitions[holder].Source.File
 		}
 		switch source, known := trusted[def.Name]; {
-		case !def.Shipped():
+		case !def.FromRepo():
 			trusted[def.Name] = def.Source
 		case known && def.ShadowedBy == "":
 			def.Replaces = &source

@@ -69,10 +69,10 @@ func Inline(known hosts.Registry, raw json.RawMessage) (Definition, error) {
 	return def, nil
 }
 
-// Permitted returns the tools that OpenCode's permissions leave one of its agents. It denies
+// AllowedTools returns the tools that OpenCode's permissions leave one of its agents. It denies
 // what they would ask a person about, since an agent has no person to ask. If it cannot read
 // the permissions, it returns no tools.
-func Permitted(known hosts.Registry, permission string) Definition {
+func AllowedTools(known hosts.Registry, permission string) Definition {
 	r := reader{known: known}
 	fields, err := jsonFields(json.RawMessage(`{"permission":` + permission + `}`))
 	if err != nil {

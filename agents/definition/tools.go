@@ -108,7 +108,7 @@ func (r *reader) switches(n *yaml.Node) error {
 		if err != nil || !hosts.ValidTool(key.Value) {
 			return errors.New("must be a list of tool names, or a map of them to true or false")
 		}
-		if r.switched = append(r.switched, rule{key.Value, "*", allow, key.Line, r.known.Sharing(key.Value)}); len(r.switched) > MaxTools {
+		if r.switched = append(r.switched, rule{key.Value, "*", allow, key.Line, r.known.CoveredTools(key.Value)}); len(r.switched) > MaxTools {
 			return errTooMany
 		}
 	}
@@ -148,8 +148,8 @@ func (r *reader) setPermission(n *yaml.Node) error {
 // permit records one permission. It denies what OpenCode would ask about, since an agent has
 // no person to ask.
 func (r *reader) permit(tool, pattern string, action *yaml.Node) error {
-	entry := rule{tool, pattern, action.Value == "allow", action.Line, r.known.Sharing(tool)}
-	host, aside := r.known.Applies(tool)
+	entry := rule{tool, pattern, action.Value == "allow", action.Line, r.known.CoveredTools(tool)}
+	host, aside := r.known.HostOfPermission(tool)
 	switch {
 	case action.Kind != yaml.ScalarNode || !slices.Contains([]string{"allow", "ask", "deny"}, action.Value):
 		return fmt.Errorf("%s must be allow, ask or deny", brief(tool))
@@ -264,10 +264,10 @@ func UnknownTools(host hosts.Host, tools *[]string) (warnings []string) {
 	return warnings
 }
 
-// HandedOn returns the definition's keys for a host, and warnings about the
+// PassedKeys returns the definition's keys for a host, and warnings about the
 // others. People who may edit a project's files, or write a definition into a
 // call, must not run commands that way.
-func (d Definition) HandedOn(host hosts.Host) (keys map[string]json.RawMessage, warnings []string) {
+func (d Definition) PassedKeys(host hosts.Host) (keys map[string]json.RawMessage, warnings []string) {
 	keys = map[string]json.RawMessage{}
 	for _, key := range slices.Sorted(maps.Keys(d.HostKeys)) {
 		switch {

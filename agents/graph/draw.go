@@ -141,7 +141,7 @@ func dotQuoted(text string) string {
 			b.WriteString(`\` + string(r))
 		case r == '\n':
 			b.WriteString(`\n`)
-		case core.SteersTerminal(r):
+		case core.IsTerminalControl(r):
 			fmt.Fprintf(&b, `\\u%04x`, r)
 		default:
 			b.WriteRune(r)

@@ -10,10 +10,10 @@ import (
 	"flame/core"
 )
 
-// A sighting has everything that is known of one session, agent or call, under one or more
+// A nodeFacts has everything that is known of one session, agent or call, under one or more
 // names.
-type sighting struct {
-	same    *sighting // it turned out to be that one; the rest of this one is void
+type nodeFacts struct {
+	same    *nodeFacts // it turned out to be that one; the rest of this one is void
 	host    string
 	session string
 	id      string
@@ -24,7 +24,7 @@ type sighting struct {
 	agent   string // flame's name for it
 	frame   string // of flame, in which it works
 	parent  string
-	caller  *sighting // that made the call
+	caller  *nodeFacts // that made the call
 
 	note     core.AgentInfo // all notes together
 	told     core.AgentState
@@ -45,7 +45,7 @@ type sighting struct {
 }
 
 // newest follows the chain of sightings that turned out to be the same.
-func (s *sighting) newest() *sighting {
+func (s *nodeFacts) newest() *nodeFacts {
 	for s.same != nil {
 		s = s.same
 	}
@@ -53,7 +53,7 @@ func (s *sighting) newest() *sighting {
 }
 
 // merge adds the content of other, a sighting of the same thing, to s.
-func (s *sighting) merge(other *sighting) {
+func (s *nodeFacts) merge(other *nodeFacts) {
 	other.same = s
 	s.host, s.session = cmp.Or(s.host, other.host), cmp.Or(s.session, other.session)
 	s.id, s.call, s.parent = cmp.Or(s.id, other.id), cmp.Or(s.call, other.call), cmp.Or(s.parent, other.parent)
@@ -82,7 +82,7 @@ func (s *sighting) merge(other *sighting) {
 }
 
 // at records a time at which it was alive.
-func (s *sighting) at(t core.Millis) {
+func (s *nodeFacts) at(t core.Millis) {
 	if t == 0 {
 		return
 	}
@@ -92,7 +92,7 @@ func (s *sighting) at(t core.Millis) {
 	s.last = max(s.last, t)
 }
 
-func (s *sighting) learn(n core.AgentInfo) {
+func (s *nodeFacts) learn(n core.AgentInfo) {
 	known := &s.note
 	s.spawned = s.spawned || n.Spawn
 	s.parent = cmp.Or(s.parent, n.Parent)
@@ -122,7 +122,7 @@ func union(a, b []string) []string {
 	return slices.Compact(all)
 }
 
-func (s *sighting) hear(m core.Message) {
+func (s *nodeFacts) hear(m core.Message) {
 	s.count++
 	s.at(m.Time)
 	text := ""
@@ -159,7 +159,7 @@ func (s *sighting) hear(m core.Message) {
 
 // ask takes the session's first prompt from a message of the user's: not what the client adds to it,
 // nor a command that the client carried out by itself.
-func (s *sighting) ask(m core.Message) {
+func (s *nodeFacts) ask(m core.Message) {
 	if m.Synthetic && len(m.Parts) > 0 && strings.HasPrefix(m.Parts[0].Text, "<local-command-") {
 		s.local, s.command = cmp.Or(s.local, s.command), ""
 	}
@@ -184,7 +184,7 @@ func (s *sighting) ask(m core.Message) {
 }
 
 // asked returns what the session was asked first; without a prompt, the command that a person gave.
-func (s *sighting) asked() string { return cmp.Or(s.prompt, s.local, s.command) }
+func (s *nodeFacts) asked() string { return cmp.Or(s.prompt, s.local, s.command) }
 
 // added finds what Claude Code adds to prompts: its own words, what is open in an editor, and commands of
 // the shell with their output.
@@ -193,7 +193,7 @@ var added = core.Pattern(`(?s)^\[Request interrupted by user[^\]]*\]|<system-rem
 
 // spend records the usage of an answer. Two logs may report the same answer,
 // one of them incompletely.
-func (s *sighting) spend(id string, usage core.Usage) {
+func (s *nodeFacts) spend(id string, usage core.Usage) {
 	usage.ToolCalls = 0 // they are counted by their ids
 	if usage == (core.Usage{}) {
 		return
@@ -208,13 +208,13 @@ func (s *sighting) spend(id string, usage core.Usage) {
 
 // isNode reports whether it is a session or an agent; notes may be about
 // neither.
-func (s *sighting) isNode() bool { return s.same == nil && (s.spawned || s.talks) }
+func (s *nodeFacts) isNode() bool { return s.same == nil && (s.spawned || s.talks) }
 
 // isChild reports whether something must have started it.
-func (s *sighting) isChild() bool { return s.spawned || s.parent != "" }
+func (s *nodeFacts) isChild() bool { return s.spawned || s.parent != "" }
 
 // node returns everything known except its place.
-func (s *sighting) node() LogNode {
+func (s *nodeFacts) node() LogNode {
 	usage := s.spent.Max(s.turns)
 	usage.ToolCalls = max(int64(len(s.calls)), s.note.ToolCalls)
 	n := LogNode{
@@ -240,7 +240,7 @@ func (s *sighting) node() LogNode {
 }
 
 // state combines what others said about it with its own last answer.
-func (s *sighting) state() core.AgentState {
+func (s *nodeFacts) state() core.AgentState {
 	switch {
 	case s.told.Ended() && s.told != core.AgentCompleted:
 		return s.told
@@ -259,14 +259,14 @@ func (s *sighting) state() core.AgentState {
 func (t *Tracker) Trail() LogGraph {
 	trail := t.logs
 	trail.Torn, trail.Unread = slices.Clone(trail.Torn), slices.Clone(trail.Unread)
-	nodes := lo.Filter(t.order, func(s *sighting, _ int) bool { return s.isNode() })
+	nodes := lo.Filter(t.order, func(s *nodeFacts, _ int) bool { return s.isNode() })
 	// In the order of time; those without a time come last, as they were met.
-	slices.SortStableFunc(nodes, func(a, b *sighting) int { return cmp.Compare(uint64(a.first-1), uint64(b.first-1)) })
-	places := map[*sighting]int{}
+	slices.SortStableFunc(nodes, func(a, b *nodeFacts) int { return cmp.Compare(uint64(a.first-1), uint64(b.first-1)) })
+	places := map[*nodeFacts]int{}
 	for place, s := range nodes {
 		places[s] = place
 	}
-	trees := forestOf(lo.Map(nodes, func(s *sighting, _ int) int {
+	trees := forestOf(lo.Map(nodes, func(s *nodeFacts, _ int) int {
 		if parent := t.parentOf(s); parent != nil {
 			return places[parent]
 		}
@@ -289,7 +289,7 @@ func (t *Tracker) Trail() LogGraph {
 
 // parentOf returns what started s, if known: what a log states outright takes
 // precedence over who made the call.
-func (t *Tracker) parentOf(s *sighting) *sighting {
+func (t *Tracker) parentOf(s *nodeFacts) *nodeFacts {
 	parent := s.caller
 	if first, ok := t.names[callName(s.session, s.call)]; ok && parent == nil {
 		parent = first.newest().caller
@@ -317,13 +317,13 @@ func (t *Tracker) priceTrees(nodes []LogNode) {
 			}
 			rest := max(0, s.newest().treeCost-below[n.ID]-n.Usage.CostUSD)
 			if _, parent := below[n.ID]; parent && n.Usage.CostUSD > 0 && rest > roundingUSD {
-				n.UntoldUSD = rest
+				n.UnreportedUSD = rest
 			} else {
 				n.Usage.CostUSD += rest
 			}
 		}
 		if n.Agent == "" {
-			below[n.Parent] += n.Usage.CostUSD + n.UntoldUSD + below[n.ID]
+			below[n.Parent] += n.Usage.CostUSD + n.UnreportedUSD + below[n.ID]
 		}
 	}
 }

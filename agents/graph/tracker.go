@@ -21,16 +21,16 @@ import (
 // order they come: an agent may appear by its id before the call that started
 // it, and by that before its parent.
 type Tracker struct {
-	names map[string]*sighting // by idName, callName and frame
-	asked map[string]bool      // calls of flame's tools, by callName: whether they start an agent
-	order []*sighting          // as they were met
-	logs  LogGraph             // without nodes
+	names map[string]*nodeFacts // by idName, callName and frame
+	asked map[string]bool       // calls of flame's tools, by callName: whether they start an agent
+	order []*nodeFacts          // as they were met
+	logs  LogGraph              // without nodes
 	paid  transcripts.Payers
 }
 
 // NewTracker returns a tracker that has seen nothing.
 func NewTracker() *Tracker {
-	return &Tracker{names: map[string]*sighting{}, asked: map[string]bool{}, paid: transcripts.Payers{}}
+	return &Tracker{names: map[string]*nodeFacts{}, asked: map[string]bool{}, paid: transcripts.Payers{}}
 }
 
 // Add records a message of one of the host's logs.
@@ -85,7 +85,7 @@ func (t *Tracker) read(ctx context.Context, log transcripts.Log) error {
 	return nil
 }
 
-func (t *Tracker) speaker(m core.Message) *sighting {
+func (t *Tracker) speaker(m core.Message) *nodeFacts {
 	if m.Agent == "" && m.SpawnCall == "" {
 		s := t.meet(m.Session, m.Session, "", "")
 		if s != nil {
@@ -98,7 +98,7 @@ func (t *Tracker) speaker(m core.Message) *sighting {
 	return s
 }
 
-func (t *Tracker) call(session string, speaker *sighting, p core.Part) {
+func (t *Tracker) call(session string, speaker *nodeFacts, p core.Part) {
 	started, ok := t.names[callName(session, p.CallID)]
 	if !ok {
 		return
@@ -115,13 +115,13 @@ func (t *Tracker) call(session string, speaker *sighting, p core.Part) {
 
 // meet finds or makes the sighting with these names, some of which may be empty;
 // it returns nil if all are.
-func (t *Tracker) meet(session, id, call, frame string) *sighting {
-	var found *sighting
+func (t *Tracker) meet(session, id, call, frame string) *nodeFacts {
+	var found *nodeFacts
 	for _, name := range lo.Compact([]string{idName(id), callName(session, call), named("frame", frame)}) {
 		known, ok := t.names[name]
 		switch {
 		case !ok && found == nil:
-			found = &sighting{answers: map[string]core.Usage{}, calls: map[string]bool{}}
+			found = &nodeFacts{answers: map[string]core.Usage{}, calls: map[string]bool{}}
 			t.order = append(t.order, found)
 		case ok && found == nil:
 			found = known.newest()
@@ -168,7 +168,7 @@ var flameTools = map[op.Name]bool{
 }
 
 // flame records what the speaker and flame's tools said to each other.
-func (t *Tracker) flame(m core.Message, speaker *sighting, p core.Part) {
+func (t *Tracker) flame(m core.Message, speaker *nodeFacts, p core.Part) {
 	switch {
 	case p.CallID == "":
 	case p.Type == core.PartToolCall:
@@ -214,8 +214,8 @@ func wish(input json.RawMessage, speaker string, at core.Millis) core.AgentInfo 
 // answered records what one of flame's tools said about an agent. The text is untrusted:
 // answered only searches it for names, and ignores a session that claims to have started
 // itself.
-func (t *Tracker) answered(m core.Message, speaker *sighting, answer core.Part, starts bool) {
-	told, ok := op.ReadAgentAnswer(answer.Text)
+func (t *Tracker) answered(m core.Message, speaker *nodeFacts, answer core.Part, starts bool) {
+	told, ok := op.ParseAgentAnswer(answer.Text)
 	if !ok || told.Session != "" && told.Session == speaker.id {
 		return
 	}
@@ -243,7 +243,7 @@ var framed = core.Pattern(`^<flame-context session="([a-z]+-[a-z0-9]+)">`)
 
 // frame also registers a session that has now received its first prompt by its
 // frame, and returns its sighting: it may turn out to be a known agent.
-func (t *Tracker) frame(s *sighting) *sighting {
+func (t *Tracker) frame(s *nodeFacts) *nodeFacts {
 	if frame := frameIn(s.prompt); frame != "" {
 		return t.meet(s.session, s.id, "", frame)
 	}
@@ -323,7 +323,7 @@ func (t LogGraph) History() transfer.State {
 
 func (n LogNode) frame() core.Frame {
 	usage := n.Usage
-	usage.CostUSD += n.UntoldUSD
+	usage.CostUSD += n.UnreportedUSD
 	end := max(n.Ended, n.Started)
 	f := core.Frame{
 		ID: frameOf(n.ID), Session: n.ID, Goal: cmp.Or(core.OneLine(cmp.Or(n.Description, n.Prompt), maxGoal), string(n.Kind)+" "+n.ID),

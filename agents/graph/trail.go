@@ -53,7 +53,7 @@ type LogNode struct {
 	Error         string          `json:"error,omitempty"`
 	Result        string          `json:"result,omitempty"`    // its last words
 	Usage         core.Usage      `json:"usage"`               // its own, without the nodes below it
-	UntoldUSD     float64         `json:"untoldUSD,omitempty"` // cost of agents below it that their own usage here does not include
+	UnreportedUSD float64         `json:"untoldUSD,omitempty"` // cost of agents below it that their own usage here does not include
 	ContextTokens int64           `json:"contextTokens,omitempty"`
 	Messages      int             `json:"messages"`
 	Started       core.Millis     `json:"started,omitempty"`
@@ -64,7 +64,7 @@ type LogNode struct {
 // that the logs do not distinguish, in US dollars.
 func (t LogGraph) Used() (all core.Usage, untold float64) {
 	for _, n := range t.Nodes {
-		all, untold = all.Add(n.Usage), untold+n.UntoldUSD
+		all, untold = all.Add(n.Usage), untold+n.UnreportedUSD
 	}
 	all.CostUSD += untold
 	return all, untold
@@ -135,7 +135,7 @@ func FollowLogs(ctx context.Context, formats transcripts.Formats, path string, i
 	}
 	var before map[string]logState
 	var shown *LogGraph
-	for range project.Steadily(ctx, 0, every) {
+	for range project.Every(ctx, 0, every) {
 		logs, err := formats.Detect(path, nil)
 		if err != nil && shown == nil {
 			return err
@@ -177,12 +177,12 @@ func statesOf(logs []transcripts.Log) map[string]logState {
 	states := map[string]logState{}
 	for _, log := range logs {
 		var s logState
-		if info, err := os.Stat(log.Beside()); err == nil {
+		if info, err := os.Stat(log.CompanionPath()); err == nil {
 			s.beside = info.ModTime()
 		}
 		if info, err := os.Stat(log.Path); err == nil {
 			s.file = info
-			s.young = !log.Grows() && (time.Since(info.ModTime()).Abs() < settling || time.Since(s.beside).Abs() < settling)
+			s.young = !log.IsAppendOnly() && (time.Since(info.ModTime()).Abs() < settling || time.Since(s.beside).Abs() < settling)
 		}
 		states[log.Path] = s
 	}

@@ -17,12 +17,12 @@ import (
 
 // Admit admits the agent of a plan if the tree's bounds allow it: it writes the agent's frame,
 // record and assignment. If the same key has an agent already, Admit returns that agent.
-func (p Plan) Admit(tx project.Tx) (run record.Agent, made children.Delegated, err error) {
+func (p Plan) Admit(tx project.Tx) (run record.Agent, made children.DelegateResult, err error) {
 	if run, err = keyedBy(tx, p.by, p.request.Key); err != nil || run.ID != "" {
 		return run, made, err
 	}
 	bare, most := p.context()
-	made, err = children.Delegate(p.Project, tx, p.by, children.Delegation{
+	made, err = children.Delegate(p.Project, tx, p.by, children.DelegateArgs{
 		Agent: p.Agent.ID, Under: p.request.Frame, Goal: p.Agent.Description, Session: p.Agent.Session, Host: p.Agent.Host,
 		Title: core.SubagentTitle(p.Agent.Description, p.def.Name), Bare: bare, MaxChars: most,
 		Attempt: briefing.TaskIdentity{Task: likeness(p.request.Prompt), Name: likeness(p.request.Description)},
@@ -107,15 +107,15 @@ func (pl Planner) Successor(ctx context.Context, old record.Agent, prompt string
 
 // Readmit is Admit for an agent that continues: it keeps its mode and tools, if the caller
 // could still give it that mode.
-func (pl Planner) Readmit(tx project.Tx, by project.Caller, old, next record.Agent, under string) (record.Agent, children.Delegated, error) {
+func (pl Planner) Readmit(tx project.Tx, by project.Caller, old, next record.Agent, under string) (record.Agent, children.DelegateResult, error) {
 	attempt, known, err := briefing.Attempts.Get(tx, old.Frame)
 	if err != nil {
-		return next, children.Delegated{}, err
+		return next, children.DelegateResult{}, err
 	}
 	if known {
 		attempt.After = old.Frame
 	}
-	made, err := children.Delegate(pl.Project, tx, by, children.Delegation{
+	made, err := children.Delegate(pl.Project, tx, by, children.DelegateArgs{
 		Agent: next.ID, Under: under, Goal: strings.TrimSuffix(old.Description, continued) + continued, Session: next.Session, Host: next.Host,
 		Title: core.SubagentTitle(old.Description, old.Type), Bare: next.Resumes, Attempt: attempt,
 	})

@@ -75,13 +75,13 @@ func within(l supervise.Limits, parent record.Agent) supervise.Limits {
 
 // Any author of a repository can ship definitions in it. So shipped definitions only narrow
 // what the caller and the settings give: limits here, modes in ChooseMode and Grant, rules in
-// Trusted, and commands that a host would run in HandedOn.
+// Trusted, and commands that a host would run in PassedKeys.
 
 // lessened returns the definition with the limits that it may set: a shipped definition can
 // lower the settings' limits, but not raise them. told tells the caller about ignored limits,
 // and about a replaced definition.
 func (pl Planner) lessened(def definition.Definition) (less definition.Definition, told []string) {
-	if !def.Shipped() {
+	if !def.FromRepo() {
 		return def, nil
 	}
 	if def.Replaces != nil {

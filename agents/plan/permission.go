@@ -94,7 +94,7 @@ func (g Grant) Fits(def definition.Definition, session string, depth int, now co
 // the repository must name exactly that definition.
 func (g Grant) isFor(def definition.Definition) bool {
 	if g.Agent == "" {
-		return !def.Shipped()
+		return !def.FromRepo()
 	}
 	return g.Agent == def.Name && g.Digest != "" && g.Digest == def.Digest()
 }
@@ -102,8 +102,8 @@ func (g Grant) isFor(def definition.Definition) bool {
 // MaxName is the length to which notices cut the name of an agent type, in characters.
 const MaxName = 40
 
-// Lets says what the grant allows to which agents, as the rest of a sentence.
-func (g Grant) Lets() string {
+// Describe says what the grant allows to which agents, as the rest of a sentence.
+func (g Grant) Describe() string {
 	whom := "agents"
 	if g.Agent != "" {
 		whom += " of type " + core.OneLine(g.Agent, MaxName)
@@ -169,8 +169,8 @@ func above(tx project.Tx, caller core.Session) (root string, depth int, err erro
 	return root, depth, nil
 }
 
-// An asker is the caller of a request, with everything that bounds the new agent.
-type asker struct {
+// An callerLimits is the caller of a request, with everything that bounds the new agent.
+type callerLimits struct {
 	agent record.Agent  // the caller's own agent record; zero for a user's session
 	host  string        // host of the caller
 	role  hosts.ToolSet // tools of the host's own agent that the caller is: chosen by the user for the session, or a native subagent
@@ -180,7 +180,7 @@ type asker struct {
 
 // askerOf returns what bounds the agents of a session. If the session is one of the host's own
 // agents that flame does not know, its agents only read.
-func (pl Planner) askerOf(tx project.Tx, by project.Caller, caller core.Session) (asks asker, err error) {
+func (pl Planner) askerOf(tx project.Tx, by project.Caller, caller core.Session) (asks callerLimits, err error) {
 	if asks.agent, err = record.AgentOf(tx, by, caller.ID); err != nil {
 		return asks, err
 	}
@@ -188,7 +188,7 @@ func (pl Planner) askerOf(tx project.Tx, by project.Caller, caller core.Session)
 	if asks.agent.ID != "" && asks.agent.Session == caller.ID {
 		return asks, nil // its record has its limits
 	}
-	told, err := project.StandingOf(tx, caller.ID)
+	told, err := project.PermissionsOf(tx, caller.ID)
 	if err != nil {
 		return asks, err
 	}
@@ -200,7 +200,7 @@ func (pl Planner) askerOf(tx project.Tx, by project.Caller, caller core.Session)
 		return asks, nil
 	}
 	if told.Mode == "" && caller.Parent != "" {
-		told, err = project.StandingOf(tx, caller.Parent)
+		told, err = project.PermissionsOf(tx, caller.Parent)
 	}
 	asks.mode = hosts.Mode(told.Mode)
 	return asks, err
@@ -211,7 +211,7 @@ func (pl Planner) roleOf(host hosts.Host, told project.SessionPermissions) (role
 	denied, builtIn := host.Agents.BuiltIn[told.Agent]
 	switch {
 	case told.Rules != "":
-		role, known = definition.Permitted(pl.Hosts, told.Rules).ToolSet(), true
+		role, known = definition.AllowedTools(pl.Hosts, told.Rules).ToolSet(), true
 	case told.Agent == "" || builtIn:
 		known = true
 	default:

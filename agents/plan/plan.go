@@ -51,7 +51,7 @@ type Plan struct {
 // Plan returns the plan of an agent, so that a person can be asked before it starts. It
 // refuses an agent that cannot start now.
 func (pl Planner) Plan(ctx context.Context, by project.Caller, r Request) (Plan, error) {
-	p, err := pl.Asked(ctx, by, r)
+	p, err := pl.Draft(ctx, by, r)
 	if err != nil || p.Known {
 		return p, err
 	}
@@ -65,8 +65,8 @@ func (pl Planner) Plan(ctx context.Context, by project.Caller, r Request) (Plan,
 	return p, err
 }
 
-// Asked returns the plan of a request, without any check against the tree.
-func (pl Planner) Asked(ctx context.Context, by project.Caller, r Request) (p Plan, err error) {
+// Draft returns the plan of a request, without any check against the tree.
+func (pl Planner) Draft(ctx context.Context, by project.Caller, r Request) (p Plan, err error) {
 	if err := r.check(); err != nil {
 		return p, err
 	}
@@ -97,7 +97,7 @@ func (p Plan) drafted() (Plan, error) {
 		return p, err
 	}
 	p.def = p.Definition.TranslateFor(p.Hosts, host.Name)
-	p.chosen = p.def.Shipped() && p.def.Host == host.Name && p.Host != host.Name
+	p.chosen = p.def.FromRepo() && p.def.Host == host.Name && p.Host != host.Name
 	r := p.request
 	def, told := p.lessened(p.def)
 	limits := p.Bounds.Each
@@ -125,7 +125,7 @@ func (p Plan) drafted() (Plan, error) {
 		run.MaxChildren = *def.MaxChildren
 	}
 	run.Model, run.Warnings = definition.Model(host, cmp.Or(r.Model, def.Model))
-	_, unheeded := def.HandedOn(host)
+	_, unheeded := def.PassedKeys(host)
 	run.Warnings = slices.Concat(told, run.Warnings, definition.UnknownTools(host, def.Tools), definition.UnknownTools(host, r.Tools), unheeded)
 	if run.Queue, run.Retries = r.On, r.Retries; run.IsRemote() {
 		run.Session = "" // the worker's host has it
@@ -167,9 +167,9 @@ func (p Plan) context() (bare bool, most int) {
 	return p.request.Bare, most
 }
 
-// A situation is what one transaction reads about the caller of a request.
-type situation struct {
-	asks   asker
+// A callerState is what one transaction reads about the caller of a request.
+type callerState struct {
+	asks   callerLimits
 	root   string      // session at the root of the caller's tree; for a shell, the root frame
 	depth  int         // levels of agents from there to the caller, including hosts' own subagents
 	tree   record.Tree // the agents below that root
@@ -179,7 +179,7 @@ type situation struct {
 
 // situation reads what a plan depends on. frame is the agent's frame; it is empty until the
 // frame exists.
-func (p Plan) situation(tx project.Tx, caller core.Session, frame string) (s situation, err error) {
+func (p Plan) situation(tx project.Tx, caller core.Session, frame string) (s callerState, err error) {
 	s.now = p.Project.Now()
 	if s.asks, err = p.askerOf(tx, p.by, caller); err != nil {
 		return s, err
@@ -201,7 +201,7 @@ func (p Plan) situation(tx project.Tx, caller core.Session, frame string) (s sit
 
 // decide returns the agent of a plan within a situation: its place in the tree, its mode and
 // its tools, never more than its parent has. It refuses an agent beyond the tree's bounds.
-func (p Plan) decide(s situation) (record.Agent, error) {
+func (p Plan) decide(s callerState) (record.Agent, error) {
 	run, parent := p.Agent, s.asks.agent
 	if parent.CancelledBy != "" && !parent.State.Ended() {
 		return run, core.Invalidf("%s has been told to stop, so it may start no other agents", parent.ID).WithHint("say what is done and end")
@@ -223,7 +223,7 @@ func (p Plan) decide(s situation) (record.Agent, error) {
 	return p.permit(run, s), nil
 }
 
-func (p Plan) permit(run record.Agent, s situation) record.Agent {
+func (p Plan) permit(run record.Agent, s callerState) record.Agent {
 	asks, def := s.asks, p.def
 	run.CrossHost = asks.host != run.Host
 	if asks.host == project.CommandLine { // a shell has no host, so the agent is foreign only if a definition chose the host
@@ -234,7 +234,7 @@ func (p Plan) permit(run record.Agent, s situation) record.Agent {
 	}
 	asked := p.request.Tools
 	if asked != nil {
-		asked = lo.ToPtr(p.Hosts.Spell(*asked, run.Host))
+		asked = lo.ToPtr(p.Hosts.CanonicalSpelling(*asked, run.Host))
 	}
 	run.Tools = asks.agent.Tools.With(asks.agent.DelegateTools).Within(asks.role).For(p.Hosts, run.Host).
 		Only(def.Tools).Only(asked).Without(def.DisallowedTools...)

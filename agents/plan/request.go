@@ -134,7 +134,7 @@ func (r Request) check() error {
 
 func (pl Planner) host(def definition.Definition, callers string) (hosts.Host, error) {
 	order := []string{def.Host, pl.Host, callers}
-	if def.Shipped() { // FLAME_AGENT_HOST takes precedence over a shipped definition
+	if def.FromRepo() { // FLAME_AGENT_HOST takes precedence over a shipped definition
 		order[0], order[1] = pl.Host, def.Host
 	}
 	for _, name := range order {

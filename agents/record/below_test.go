@@ -40,7 +40,7 @@ func (c counting) Records(kind string, which project.RecordQuery, f func(id stri
 func below(t *testing.T, s project.Store, id string) (ids []string, decoded int) {
 	t.Helper()
 	require.NoError(t, s.View(t.Context(), func(tx project.Tx) error {
-		runs, err := Below(counting{tx, &decoded}, id)
+		runs, err := AgentsBelow(counting{tx, &decoded}, id)
 		ids = lo.Map(runs, func(run Agent, _ int) string { return run.ID })
 		return err
 	}))

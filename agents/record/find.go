@@ -48,8 +48,8 @@ func Running(tx project.Tx) ([]Agent, error) {
 	return those(tx, ids, err, func(run Agent) bool { return !run.State.Ended() })
 }
 
-// Unsettled returns the agents that have not ended or whose end is not fully handled.
-func Unsettled(tx project.Tx) ([]Agent, error) {
+// UnsettledAgents returns the agents that have not ended or whose end is not fully handled.
+func UnsettledAgents(tx project.Tx) ([]Agent, error) {
 	ids, err := ActiveAgents.IDs(tx, "")
 	return those(tx, ids, err, func(Agent) bool { return true })
 }
@@ -150,9 +150,9 @@ func IsBelow(tx project.Tx, run Agent, id string) (below bool, err error) {
 	return false, err
 }
 
-// MayDirect returns an error if an agent wants to direct an agent that it did not start. A
+// CheckControl returns an error if an agent wants to direct an agent that it did not start. A
 // user's session may direct all agents.
-func MayDirect(tx project.Tx, by project.Caller, run Agent) error {
+func CheckControl(tx project.Tx, by project.Caller, run Agent) error {
 	caller, err := AgentOf(tx, by, by.Session)
 	if err != nil || caller.ID == "" {
 		return err
@@ -164,8 +164,8 @@ func MayDirect(tx project.Tx, by project.Caller, run Agent) error {
 	return err
 }
 
-// Below returns the agents below an agent, at any depth, the newest first.
-func Below(tx project.Tx, id string) (below []Agent, err error) {
+// AgentsBelow returns the agents below an agent, at any depth, the newest first.
+func AgentsBelow(tx project.Tx, id string) (below []Agent, err error) {
 	top, err := Find(tx, id)
 	if err != nil {
 		return nil, err

@@ -80,7 +80,7 @@ const (
 // Watched reports whether an agent has a living supervisor, or may still get one.
 func (l ActiveAgent) Watched(now core.Millis) bool {
 	switch {
-	case !l.Supervisor.Here() || !l.Starter.Here():
+	case !l.Supervisor.IsVisible() || !l.Starter.IsVisible():
 		patience := elsewherePatience
 		if l.Seen == 0 {
 			patience = oldPatience

@@ -51,7 +51,7 @@ func ResultOf(tx project.Tx, data, id string) (Result, error) {
 		return r, err
 	}
 	r.Next = h.Next
-	err = project.EachUnder(tx, run.Frame, func(f core.Frame) error {
+	err = project.EachBelow(tx, run.Frame, func(f core.Frame) error {
 		if f.ID != run.Frame && f.Session != run.Session {
 			return nil // the message is from an agent below it
 		}

@@ -99,15 +99,15 @@ func OutcomeOf(state core.AgentState) string {
 	return "failure"
 }
 
-// A Sum is the number of agents and their total usage.
-type Sum struct {
+// A Totals is the number of agents and their total usage.
+type Totals struct {
 	Count   int        `json:"count"`
 	Running int        `json:"running"`
 	Usage   core.Usage `json:"usage"`
 }
 
 // SumOf adds agents up.
-func SumOf(runs []Agent) (sum Sum) {
+func SumOf(runs []Agent) (sum Totals) {
 	for _, run := range runs {
 		sum.Count++
 		if !run.State.Ended() {

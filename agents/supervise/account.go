@@ -262,9 +262,9 @@ func digest(kind, text string) uint64 {
 	return h.Sum64()
 }
 
-// Reread returns an agent's progress and last words from its output, in a
+// ReadProgress returns an agent's progress and last words from its output, in a
 // session that had cost spent USD, and used that much, before.
-func Reread(dir string, spent float64, used core.Usage, read func(line []byte) core.Message) (Progress, string) {
+func ReadProgress(dir string, spent float64, used core.Usage, read func(line []byte) core.Message) (Progress, string) {
 	a := account{spent: spent, Progress: Progress{SessionUsage: used}}
 	a.begin()
 	for m := range Printed(dir, read) {

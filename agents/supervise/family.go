@@ -18,11 +18,11 @@ import (
 	"flame/core"
 )
 
-// A family has all processes that work for an agent: the descendants of root, without root
+// A processTree has all processes that work for an agent: the descendants of root, without root
 // itself; the processes that bear the agent's mark; the recorded members; and the descendants
 // of all these. A process that bears the mark of another supervised agent belongs to that one,
 // with everything below it.
-type family struct {
+type processTree struct {
 	agent  string
 	root   int              // 0: the agent has none
 	noted  []member         // when it was last looked at
@@ -39,7 +39,7 @@ type member struct {
 
 // end ends the family with SIGTERM first, SIGKILL after grace, and returns once
 // nothing of it is left.
-func (f family) end(grace time.Duration) {
+func (f processTree) end(grace time.Duration) {
 	told, always := map[Process]bool{}, func() bool { return true }
 	for begun := time.Now(); ; time.Sleep(20 * time.Millisecond) {
 		left, waited := f.living(), time.Since(begun)
@@ -61,7 +61,7 @@ func (f family) end(grace time.Duration) {
 	}
 }
 
-func (f family) living() []entry {
+func (f processTree) living() []entry {
 	all := processes()
 	marks := marksOf(all)
 	free := f.free(all, marks)
@@ -71,7 +71,7 @@ func (f family) living() []entry {
 
 // free returns a function that reports whether a process bears no mark of
 // another agent that has a supervisor or keeper: anyone can set a mark.
-func (f family) free(all []entry, marks map[int]string) func(entry) bool {
+func (f processTree) free(all []entry, marks map[int]string) func(entry) bool {
 	taken := map[string]bool{}
 	marked := slices.DeleteFunc(slices.Clone(all), func(p entry) bool { return p.zombie || marks[p.PID] == "" || marks[p.PID] == f.agent })
 	commands := commandsOf(marked)
@@ -85,7 +85,7 @@ func (f family) free(all []entry, marks map[int]string) func(entry) bool {
 
 // notes reports whether a process was recorded as one of the family and is
 // still the same.
-func (f family) notes(p entry) bool {
+func (f processTree) notes(p entry) bool {
 	return slices.ContainsFunc(f.noted, func(m member) bool {
 		return m.Process == p.Process && m.Command != "" && m.Command == beginning(commandsOf([]entry{p})[p.PID])
 	})
@@ -93,7 +93,7 @@ func (f family) notes(p entry) bool {
 
 // members returns the family's processes that are below root or were recorded,
 // in the form to record.
-func (f family) members() []member {
+func (f processTree) members() []member {
 	all := reach(processes(), f.root, f.notes, func(entry) bool { return true })
 	free := f.free(all, marksOf(all))
 	living := f.reap(reach(all, f.root, func(p entry) bool { return f.notes(p) && free(p) }, free))
@@ -106,7 +106,7 @@ func (f family) members() []member {
 }
 
 // reap drops finished processes, and reaps those whose parent is this process.
-func (f family) reap(all []entry) []entry {
+func (f processTree) reap(all []entry) []entry {
 	return slices.DeleteFunc(all, func(p entry) bool {
 		if p.zombie && p.parent == os.Getpid() && p.PID != f.waits {
 			_, _ = syscall.Wait4(p.PID, nil, syscall.WNOHANG, nil) // an error means it is gone, as wanted
@@ -171,10 +171,10 @@ func loadFamily(dir string) (noted []member) {
 	return noted
 }
 
-// KillRest ends the processes that a dead supervisor left of the agent of a folder. It ends
+// KillLeftovers ends the processes that a dead supervisor left of the agent of a folder. It ends
 // the keeper last: while the keeper lives, all unmarked processes of the agent are below it.
-func KillRest(agent, dir string) {
-	rest := family{agent: agent, noted: loadFamily(dir)}
+func KillLeftovers(agent, dir string) {
+	rest := processTree{agent: agent, noted: loadFamily(dir)}
 	rest.spares = func(p entry) bool {
 		command := commandsOf([]entry{p})[p.PID]
 		return supervises(command, agent) && slices.Contains(strings.Fields(command), keepOption)
@@ -190,7 +190,7 @@ const killGrace = 2 * time.Second
 // keepOption makes `supervise` the keeper of another one.
 const keepOption = "--keep"
 
-// Keep runs the supervisor of an agent, `program supervise AGENT`, and ends
+// RunKeeper runs the supervisor of an agent, `program supervise AGENT`, and ends
 // everything it leaves. On Linux nothing escapes, however early the supervisor
 // is killed: its orphans become this process's children. Elsewhere a process
 // that removed its mark is found only if it was recorded (family.json). A
@@ -198,7 +198,7 @@ const keepOption = "--keep"
 // started have keepers of their own and continue. A keeper that is itself
 // killed takes nothing with it: the supervisor continues, and the process that
 // recovers the agent ends the rest.
-func Keep(seat StartSpec) error {
+func RunKeeper(seat StartSpec) error {
 	// The supervisor handles these. If they were ignored here, they would be
 	// ignored by everything below.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP)
@@ -213,7 +213,7 @@ func Keep(seat StartSpec) error {
 		}))
 	}
 	_ = cmd.Wait() // however it ended
-	family{agent: seat.Agent, root: os.Getpid(), noted: loadFamily(seat.Dir)}.end(killGrace)
+	processTree{agent: seat.Agent, root: os.Getpid(), noted: loadFamily(seat.Dir)}.end(killGrace)
 	return unbound
 }
 
@@ -243,11 +243,11 @@ func Start(ctx context.Context, seat StartSpec) (Process, error) {
 	return p, json.Unmarshal(stdout.Bytes(), &p)
 }
 
-// Detach starts the keeper of a supervisor (Keep) and returns its process
+// StartKeeper starts the keeper of a supervisor (RunKeeper) and returns its process
 // without waiting for it or for the supervisor. This process itself does not
 // bear the agent's mark: otherwise a supervisor that finishes at once would end the
 // process that started it.
-func Detach(seat StartSpec) (Process, error) {
+func StartKeeper(seat StartSpec) (Process, error) {
 	log, err := appendTo(filepath.Join(seat.Dir, LogFile))
 	if err != nil {
 		return Process{}, err

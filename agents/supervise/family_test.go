@@ -9,9 +9,9 @@ import (
 // Asked from outside, a failure would end every process of the machine's user.
 func TestAFamilyOfNoAgentIsEmpty(t *testing.T) {
 	t.Parallel()
-	assert.Empty(t, family{}.living())
-	assert.Empty(t, family{noted: []member{{}, {Process: Process{PID: 1}}, {Process: Process{PID: -1}}}}.living())
-	assert.Empty(t, family{}.members())
+	assert.Empty(t, processTree{}.living())
+	assert.Empty(t, processTree{noted: []member{{}, {Process: Process{PID: 1}}, {Process: Process{PID: -1}}}}.living())
+	assert.Empty(t, processTree{}.members())
 }
 
 // The environment of a supervisor with a gateway cannot be read.

@@ -24,9 +24,9 @@ func Self() Process {
 	return self.Process
 }
 
-// Here reports whether this process can see the other, which it cannot in
+// IsVisible reports whether this process can see the other, which it cannot in
 // another pid namespace.
-func (p Process) Here() bool { return !elsewhere(p.Started) }
+func (p Process) IsVisible() bool { return !elsewhere(p.Started) }
 
 // Alive reports whether a process other than this one still runs as recorded.
 // It is false for records that no process can have: no start or a malformed
@@ -47,7 +47,7 @@ func (p Process) runs() bool {
 // Gone reports whether the process has certainly ended. It returns false for incomplete
 // records, and for processes that this one cannot see.
 func (p Process) Gone() bool {
-	return p.PID > 1 && p.Started != "" && p.Here() && !stillThere(p)
+	return p.PID > 1 && p.Started != "" && p.IsVisible() && !stillThere(p)
 }
 
 // Caller returns the process that runs this one: its parent, or the process above the shells
@@ -144,8 +144,8 @@ type entry struct {
 	zombie bool // it is over, but its parent has not waited for it
 }
 
-// Above returns the names of this process's ancestors, the nearest first.
-func Above() (names []string) {
+// AncestorNames returns the names of this process's ancestors, the nearest first.
+func AncestorNames() (names []string) {
 	for p := range above(100) {
 		names = append(names, p.name)
 	}

@@ -111,7 +111,7 @@ func TestOnlyUnchangedRecordedProcessesAreEnded(t *testing.T) {
 	own := member(t, b.Noted)
 	rest := func(file string) {
 		require.NoError(t, os.WriteFile(filepath.Join(dir, "family.json"), []byte(file), 0o600))
-		supervise.KillRest("agent-"+filepath.Base(filepath.Dir(dir)), dir)
+		supervise.KillLeftovers("agent-"+filepath.Base(filepath.Dir(dir)), dir)
 	}
 	for name, file := range map[string]string{
 		"without its command":          "[" + member(t, b.Noted, "command", nil) + "]",
@@ -149,12 +149,12 @@ func TestARecordedProcessThatNowWorksForAnotherAgentLives(t *testing.T) {
 	dir := t.TempDir()
 	supervisor, b := stand(t, mark, "supervise", "/data/agents/"+other), stand(t, mark)
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "family.json"), []byte("["+member(t, b.Noted)+"]"), 0o600))
-	supervise.KillRest("agent-gone", dir)
+	supervise.KillLeftovers("agent-gone", dir)
 	assert.True(t, b.Lives(), "it is supervised")
 	assert.True(t, supervisor.Lives())
 	require.NoError(t, supervisor.Process.Kill())
 	_ = supervisor.Wait()
-	supervise.KillRest("agent-gone", dir)
+	supervise.KillLeftovers("agent-gone", dir)
 	assert.False(t, b.Lives(), "anyone can set a mark")
 }
 
@@ -179,11 +179,11 @@ func TestReadersOfAHostileFolderAreSafe(t *testing.T) {
 				}
 				require.NoError(t, set(filepath.Join(dir, trap)))
 			}
-			supervise.KillRest("agent-traps", dir)
+			supervise.KillLeftovers("agent-traps", dir)
 			_, known, err := supervise.LoadOutcome(dir)
 			assert.False(t, known)
 			assert.Error(t, err)
-			_, text := supervise.Reread(dir, 0, core.Usage{}, func([]byte) core.Message { return core.Message{} })
+			_, text := supervise.ReadProgress(dir, 0, core.Usage{}, func([]byte) core.Message { return core.Message{} })
 			assert.Empty(t, text)
 		})
 	}
@@ -232,7 +232,7 @@ func TestProcessesOfAnyNameAreFound(t *testing.T) {
 			id := "agent-" + filepath.Base(filepath.Dir(dir))
 			b := processes.Stand(t, program, append(tt.env, core.AgentVariable+"="+id))
 			assert.True(t, b.Noted.Alive())
-			supervise.KillRest(id, dir)
+			supervise.KillLeftovers(id, dir)
 			assert.False(t, b.Lives())
 		})
 	}

@@ -219,9 +219,9 @@ func (s *Supervisor) killAll() { s.family().end(s.Pace.Grace) }
 
 // family returns what works for the agent. The keeper, this process's parent,
 // bears the mark too but must survive.
-func (s *Supervisor) family() family {
+func (s *Supervisor) family() processTree {
 	keeper := os.Getppid()
-	return family{agent: s.Job.ID, root: os.Getpid(), noted: s.seen, waits: s.host, spares: func(p entry) bool { return p.PID == keeper }}
+	return processTree{agent: s.Job.ID, root: os.Getpid(), noted: s.seen, waits: s.host, spares: func(p entry) bool { return p.PID == keeper }}
 }
 
 // remember records the agent's processes: one that removed its mark and left

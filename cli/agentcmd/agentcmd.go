@@ -191,7 +191,7 @@ func (c commands) attach() *cobra.Command {
 			return c.talk(ctx, s, args[0])
 		}
 		by := c.app.Caller()
-		if c.app.Hosts.Inside(os.Getenv, supervise.Above()) {
+		if c.app.Hosts.IsInHost(os.Getenv, supervise.AncestorNames()) {
 			by.Trust = project.TrustInHost
 		}
 		run, err := s.Continue(ctx, by, args[0], strings.Join(args[1:], " "))
@@ -201,7 +201,7 @@ func (c commands) attach() *cobra.Command {
 
 // talk opens an agent's host on its session, for the person at the terminal.
 func (c commands) talk(ctx context.Context, s *agents.Agents, id string) error {
-	command, dir, err := s.Interactive(ctx, id)
+	command, dir, err := s.ResumeCommand(ctx, id)
 	if err != nil {
 		return err
 	}
@@ -245,19 +245,19 @@ func NewSupervise(a *app.App) *cobra.Command {
 			if run, err := s.Find(ctx, args[0]); !detach && !keep && a.StartHub != nil && err == nil && run.IsRemote() && s.Remote.Ready() == nil {
 				return a.StartHub([]string{"supervise", args[0]}) // it speaks to the worker
 			}
-			switch seat := s.Seat(args[0], s.Dir); {
+			switch seat := s.SupervisorSpec(args[0], s.Dir); {
 			case detach: // the supervisor itself checks whether the agent exists
-				process, err := supervise.Detach(seat)
+				process, err := supervise.StartKeeper(seat)
 				if err != nil {
 					return err
 				}
 				return json.NewEncoder(a.Stdout).Encode(process)
 			case keep:
-				return supervise.Keep(seat)
+				return supervise.RunKeeper(seat)
 			}
 			// One signal cancels the agent. Neither further signals nor endTime interrupt
 			// the cleanup.
-			a.TakeTime()
+			a.DisableDeadline()
 			ctx, stop := signal.NotifyContext(context.WithoutCancel(ctx), syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP)
 			defer stop()
 			return s.Supervise(ctx, args[0], slog.New(slog.NewJSONHandler(a.Stderr, nil)))

@@ -35,7 +35,7 @@ func (c commands) runs() *cobra.Command {
 			return err
 		}
 		if elsewhere {
-			return c.app.Out.Print(others, render.AgentsAbroad(others, s.Project.Now(), c.app.Out.Width()))
+			return c.app.Out.Print(others, render.RemoteAgentsTable(others, s.Project.Now(), c.app.Out.Width()))
 		}
 		return c.listRuns(ctx, s, strings.Join(args, ""), lo.Ternary(running, "running", "all"), others)
 	})
@@ -43,8 +43,8 @@ func (c commands) runs() *cobra.Command {
 
 // listRuns prints the agents, or those below one.
 func (c commands) listRuns(ctx context.Context, s *agents.Agents, below, which string, others []record.RemoteAgent) error {
-	runs, err := s.Below(ctx, below)
-	return c.app.Answer(record.Filter(runs, which), render.AgentsTable(runs, which, s.Project.Now(), c.app.Out.Width())+render.AtWorkAbroad(others), err)
+	runs, err := s.AgentsBelow(ctx, below)
+	return c.app.Answer(record.Filter(runs, which), render.AgentsTable(runs, which, s.Project.Now(), c.app.Out.Width())+render.RemoteAgentCount(others), err)
 }
 
 // NewTrack returns `flame track LOGS`, the short word for `flame agents graph LOGS`. Help does not list it.
@@ -197,7 +197,7 @@ func (c commands) showRun(ctx context.Context, s *agents.Agents, id string, more
 	if !r.State.Ended() && r.Frame != "" {
 		shown.Now, _ = agents.LastSaid(ctx, s, c.app.Caller(), r.Frame, lo.Ternary(more, 10, 2)) // its log may not have begun
 	}
-	text := render.Agent(s, r.Agent) + render.Said(shown.Now, s.Project.Now()) + "Task: " + r.Prompt + "\n"
+	text := render.Agent(s, r.Agent) + render.LastWords(shown.Now, s.Project.Now()) + "Task: " + r.Prompt + "\n"
 	if len(shown.Kept) > 0 {
 		text += "Kept in " + r.Folder + ":\n  " + strings.Join(shown.Kept, "\n  ") + "\n"
 	}

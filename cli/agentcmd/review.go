@@ -29,7 +29,7 @@ func (c commands) converge() *cobra.Command {
 		Example: "  flame agents converge agent-k3x9a1b2 agent-q7w2e4r6 --strategy merge", Args: app.CheckArgs(2, -1),
 	}
 	app.EnumFlag(cmd, &o.Strategy, "strategy", "how to combine them (required)", o.Strategy.Values()...)
-	app.EnumFlag(cmd, &o.Resolution, "conflict-resolution", "what to do about conflicts (default "+string(converge.Manual)+")", o.Resolution.Values()...)
+	app.EnumFlag(cmd, &o.Resolution, "conflict-resolution", "what to do about conflicts (default "+string(converge.ResolveManual)+")", o.Resolution.Values()...)
 	usage := "output format (default " + string(converge.Markdown) + "; with --json " + string(converge.DeltaBatch) + ")"
 	app.EnumFlag(cmd, &o.Format, "output-format", usage, o.Format.Values()...)
 	cmd.Flags().Float64Var(&o.Tolerance, "tolerance", 0, "tolerance within which numbers count as equal")
@@ -219,10 +219,10 @@ func (c commands) grant() *cobra.Command {
 				return err
 			}
 			if g.Digest = def.Digest(); def.Origin(s.Dir) != "" {
-				c.app.Note(def.Origin(s.Dir))
+				c.app.PrintNote(def.Origin(s.Dir))
 			}
 		}
-		if err := c.app.Confirm(args[0], "grant it"); err != nil {
+		if err := c.app.ConfirmByWord(args[0], "grant it"); err != nil {
 			return err
 		}
 		if life > 0 {
@@ -236,7 +236,7 @@ func (c commands) grant() *cobra.Command {
 // mustBeAPerson returns an error without a terminal and inside a host's session: models must not
 // take such actions.
 func (c commands) mustBeAPerson() error {
-	if !c.app.AtTerminal() || os.Getenv(core.AgentVariable) != "" || c.app.Hosts.Inside(os.Getenv, supervise.Above()) {
+	if !c.app.AtTerminal() || os.Getenv(core.AgentVariable) != "" || c.app.Hosts.IsInHost(os.Getenv, supervise.AncestorNames()) {
 		return core.Invalidf("only a person can make a grant").WithHint("run this command yourself, in a terminal of your own")
 	}
 	return nil

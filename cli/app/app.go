@@ -67,10 +67,10 @@ type App struct {
 	// Exit ends the process at once, even if a call blocks.
 	Exit func(code int)
 
-	TakeTime func() bool // lets a command take as long as it needs to end after a signal
-	Session  string      // flag --session
-	Folder   string      // in which a host started its session; empty: as the environment says
-	Out      Printer     // as --json selects
+	DisableDeadline func() bool // lets a command take as long as it needs to end after a signal
+	Session         string      // flag --session
+	Folder          string      // in which a host started its session; empty: as the environment says
+	Out             Printer     // as --json selects
 }
 
 // A Build describes how the program was built, as `flame version --json` prints it.
@@ -95,12 +95,12 @@ func (b Build) String() string {
 // Warn reports settings that flame cannot use.
 func (a *App) Warn() {
 	for _, w := range a.Warnings {
-		a.Note(w.String())
+		a.PrintNote(w.String())
 	}
 }
 
-// Note prints a line for people besides the answer.
-func (a *App) Note(text string) { fmt.Fprintf(a.Stderr, "[flame] %s\n", core.OneLine(text, 2000)) }
+// PrintNote prints a line for people besides the answer.
+func (a *App) PrintNote(text string) { fmt.Fprintf(a.Stderr, "[flame] %s\n", core.OneLine(text, 2000)) }
 
 // PrintError prints an error for people: one line, perhaps a hint.
 func (a *App) PrintError(err error) {
@@ -138,20 +138,20 @@ func (a *App) AtTerminal() bool {
 	return ok && isatty.IsTerminal(stdin.Fd())
 }
 
-// Agreed asks the person at the terminal for consent, unless yes is set. Without a terminal it
+// Confirmed asks the person at the terminal for consent, unless yes is set. Without a terminal it
 // returns refusal.
-func (a *App) Agreed(yes bool, refusal error, word, to string) error {
+func (a *App) Confirmed(yes bool, refusal error, word, to string) error {
 	switch {
 	case yes:
 		return nil
 	case !a.AtTerminal():
 		return refusal
 	}
-	return a.Confirm(word, to)
+	return a.ConfirmByWord(word, to)
 }
 
-// Confirm has the person at the terminal type a word.
-func (a *App) Confirm(word, to string) error {
+// ConfirmByWord has the person at the terminal type a word.
+func (a *App) ConfirmByWord(word, to string) error {
 	fmt.Fprintf(a.Stderr, "[flame] type %s to %s: ", word, to)
 	typed, err := bufio.NewReader(a.Stdin).ReadString('\n')
 	if strings.TrimSpace(typed) != word {
@@ -183,8 +183,8 @@ func (a *App) Caller() project.Caller {
 // takePatience bounds how long a command stores waiting events. It leaves the rest to the next process.
 const takePatience = time.Second
 
-// Desk returns the desk that stores hosts' events for a project.
-func (a *App) Desk(p *project.Project, at place.Place) intake.Handler {
+// EventHandler returns the desk that stores hosts' events for a project.
+func (a *App) EventHandler(p *project.Project, at place.Place) intake.Handler {
 	return intake.Handler{
 		Project: p, Hosts: a.Hosts, Inbox: intake.Inbox{Dir: at.Data.Path, Ready: at.Data.Ready},
 		OwnTool: func(name string) bool { return slices.Contains(tools.Names(), name) },
@@ -199,9 +199,9 @@ func (a *App) With(ctx context.Context, f func(*project.Project) error) error {
 	}
 	return a.At(at, false, func(p *project.Project) error {
 		taking, stop := context.WithTimeout(ctx, takePatience)
-		a.Desk(p, at).TakeWaiting(taking) // so that the command sees everything that has happened
+		a.EventHandler(p, at).TakeWaiting(taking) // so that the command sees everything that has happened
 		stop()
-		if err := sweep.Once(ctx, p); err != nil && !errors.Is(err, core.ErrUnavailable) {
+		if err := sweep.RunOnce(ctx, p); err != nil && !errors.Is(err, core.ErrUnavailable) {
 			return err
 		}
 		return f(p)
@@ -211,12 +211,12 @@ func (a *App) With(ctx context.Context, f func(*project.Project) error) error {
 // At opens the project of a place for f.
 func (a *App) At(at place.Place, longLived bool, f func(*project.Project) error) error {
 	p, closeProject := a.Open(at, longLived)
-	first := (at.Alone || at.Foreign != "") && !a.there(at)
+	first := (at.Unmarked || at.Foreign != "") && !a.there(at)
 	err := errors.Join(f(p), closeProject())
 	if first && a.there(at) {
 		a.NoteForeign(at)
 		if at.Foreign == "" {
-			a.Note(fmt.Sprintf("%s is in no project: neither it nor a folder above it has a .git or .flame of yours, "+
+			a.PrintNote(fmt.Sprintf("%s is in no project: neither it nor a folder above it has a .git or .flame of yours, "+
 				"so flame keeps the frames for this folder alone", at.Dir))
 		}
 	}
@@ -227,7 +227,7 @@ func (a *App) At(at place.Place, longLived bool, f func(*project.Project) error)
 // NoteOf prints the notice of a place's data folder, if it has one.
 func (a *App) NoteOf(at place.Place) {
 	if notice := at.Data.Notice(); notice != "" {
-		a.Note(notice)
+		a.PrintNote(notice)
 	}
 }
 
@@ -235,7 +235,7 @@ func (a *App) NoteOf(at place.Place) {
 func (a *App) NoteForeign(at place.Place) {
 	if at.Foreign != "" {
 		what, hint := Foreign(at)
-		a.Note(what + "; " + hint)
+		a.PrintNote(what + "; " + hint)
 	}
 }
 
@@ -292,7 +292,7 @@ func (a *App) withData(at place.Place, home string) place.Place {
 func (a *App) locate(home string) (place.Place, error) {
 	start, err := os.Getwd()
 	if dir := a.Settings.ProjectDir; dir != "" {
-		return place.Given(dir, start, home, a.Safe)
+		return place.AtDir(dir, start, home, a.Safe)
 	}
 	if dir := cmp.Or(a.Folder, a.Hosts.Folder(os.Getenv)); dir != "" {
 		return place.Locate(dir, home, a.Safe)
@@ -340,14 +340,14 @@ func (a *App) NoFrames(ctx context.Context) string {
 	}
 	text := "No frames yet in " + at.Dir + ". `flame push GOAL` starts one."
 	for _, kept := range a.Candidates(ctx, at) {
-		what, hint := MayBeOurs(kept)
+		what, hint := AdoptHint(kept)
 		text += "\n" + what + "; " + hint
 	}
 	return text
 }
 
-// MayBeOurs says that the project may have had this data before it was moved, and how to take it over.
-func MayBeOurs(kept place.ProjectData) (what, hint string) {
+// AdoptHint says that the project may have had this data before it was moved, and how to take it over.
+func AdoptHint(kept place.ProjectData) (what, hint string) {
 	return fmt.Sprintf("this project may have been moved here from %s, which no longer exists and has data", kept.Root),
 		"`flame where --adopt " + kept.Name + "` takes it over"
 }

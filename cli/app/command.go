@@ -88,7 +88,7 @@ func (a *App) FrameArgs(cmd *cobra.Command, args []string, prefix string) (offer
 	err := a.With(cmd.Context(), func(p *project.Project) error {
 		frames, err := view.Frames(cmd.Context(), p, project.FrameQuery{Prefix: prefix, Order: project.NewestFirst, Limit: 50})
 		for _, f := range frames {
-			offers = append(offers, cobra.CompletionWithDesc(core.OneLine(f.ID, 0), core.OneLine(f.Goal, 40)+f.Mark()))
+			offers = append(offers, cobra.CompletionWithDesc(core.OneLine(f.ID, 0), core.OneLine(f.Goal, 40)+f.MachineSuffix()))
 		}
 		return err
 	})

@@ -30,12 +30,12 @@ type Printer struct {
 
 // Print writes v as JSON with --json, else the text.
 func (p *Printer) Print(v any, text string) error {
-	return p.answer(v, core.Printable(render.ForShell(text)))
+	return p.answer(v, core.Printable(render.ToCommands(text)))
 }
 
 // Draw is Print for a text with the signs of a tree. It colours them on a terminal.
 func (p *Printer) Draw(v any, text string) error {
-	return p.answer(v, p.coloured(core.Printable(render.ForShell(text))))
+	return p.answer(v, p.coloured(core.Printable(render.ToCommands(text))))
 }
 
 func (p *Printer) answer(v any, text string) error {
@@ -88,12 +88,12 @@ func whole(f core.Frame) core.Frame {
 // plainJSON escapes characters that steer a terminal in a JSON document. That keeps its meaning.
 // encoding/json does not escape DEL, C1 controls and others.
 func plainJSON(document []byte) []byte {
-	if !bytes.ContainsFunc(document, func(r rune) bool { return r >= 0x7f && core.SteersTerminal(r) }) {
+	if !bytes.ContainsFunc(document, func(r rune) bool { return r >= 0x7f && core.IsTerminalControl(r) }) {
 		return document
 	}
 	var out []byte
 	for _, r := range string(document) {
-		if r >= 0x7f && core.SteersTerminal(r) {
+		if r >= 0x7f && core.IsTerminalControl(r) {
 			out = fmt.Appendf(out, `\u%04x`, r)
 		} else {
 			out = utf8.AppendRune(out, r)

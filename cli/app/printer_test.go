@@ -34,7 +34,7 @@ func TestEscapedJSONKeepsItsMeaning(t *testing.T) {
 	raw, err := json.Marshal(text)
 	require.NoError(t, err)
 	got := plainJSON(raw)
-	assert.False(t, bytes.ContainsFunc(got, core.SteersTerminal), "%q", got)
+	assert.False(t, bytes.ContainsFunc(got, core.IsTerminalControl), "%q", got)
 	var back string
 	require.NoError(t, json.Unmarshal(got, &back))
 	assert.Equal(t, text, back)

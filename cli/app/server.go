@@ -23,8 +23,8 @@ const SweepPace = time.Second
 // recoverPace is how often a long-lived process looks for agents without a supervisor.
 const recoverPace = 3 * time.Second
 
-// KeepInOrder does due work, stores events and recovers agents until ctx ends.
-func (a *App) KeepInOrder(ctx context.Context, s *agents.Agents, at place.Place) *sync.WaitGroup {
+// RunMaintenance does due work, stores events and recovers agents until ctx ends.
+func (a *App) RunMaintenance(ctx context.Context, s *agents.Agents, at place.Place) *sync.WaitGroup {
 	var background sync.WaitGroup
 	background.Go(func() {
 		tick := time.NewTicker(SweepPace)
@@ -32,9 +32,9 @@ func (a *App) KeepInOrder(ctx context.Context, s *agents.Agents, at place.Place)
 		started := time.Now()
 		sweep.Run(ctx, s.Project, tick.C, func() time.Duration { return time.Since(started) })
 	})
-	background.Go(func() { intake.Keep(ctx, a.Desk(s.Project, at)) })
+	background.Go(func() { intake.Run(ctx, a.EventHandler(s.Project, at)) })
 	background.Go(func() {
-		for range project.Steadily(ctx, recoverPace, recoverPace) {
+		for range project.Every(ctx, recoverPace, recoverPace) {
 			if err := s.Recover(ctx); err != nil && ctx.Err() == nil {
 				s.Project.Log.Warn("agents could not be recovered", "error", err)
 			}

@@ -109,7 +109,7 @@ func (c *checkup) problem(what string, err error) { c.broken(render.Hint(err), "
 // program reports another version of flame in the place where hosts start it.
 func (c *checkup) program(ctx context.Context, machine hosts.Machine) {
 	path, own := machine.Binary(), strings.TrimPrefix(c.app.Build.Version, "v")
-	if hosts.Same(path, c.app.Program()) {
+	if hosts.SameFolder(path, c.app.Program()) {
 		return
 	}
 	if version, err := versionOf(ctx, path); err == nil && version != own {
@@ -140,7 +140,7 @@ func (c *checkup) settings(warnings []config.Warning) {
 	for _, w := range warnings {
 		c.broken("correct the variable or unset it", "%v", w)
 	}
-	for _, u := range config.UnknownIn(os.Environ(), append(env.Inner, core.AgentVariable)...) {
+	for _, u := range config.UnknownVariables(os.Environ(), append(env.Inner, core.AgentVariable)...) {
 		hint := "`flame config` lists them all"
 		if instead, gone := config.Gone[u.Name]; gone {
 			hint = instead + "; unset it"
@@ -178,7 +178,7 @@ func (c *checkup) grants(ctx context.Context, p *project.Project) {
 			continue
 		}
 		c.note("if you did not make it: `flame agents grant --revoke "+g.ID+"`", "agents: %s, which lets %s, was made at %s while %s ran",
-			g.ID, g.Lets(), localTime(g.MadeAt), strings.Join(g.During, ", "))
+			g.ID, g.Describe(), localTime(g.MadeAt), strings.Join(g.During, ", "))
 	}
 }
 
@@ -194,7 +194,7 @@ func (c *checkup) lost(ctx context.Context, p *project.Project) {
 	}
 }
 
-func localTime(t core.Millis) string { return render.When(t, core.MillisOf(time.Now())) }
+func localTime(t core.Millis) string { return render.Time(t, core.MillisOf(time.Now())) }
 
 // muchRoom is the size of agents' folders, in bytes, from which doctor reports it.
 const muchRoom = 1 << 30
@@ -225,7 +225,7 @@ func (c *checkup) data(ctx context.Context) {
 		c.note("`flame projects` lists all existing data", "%s", notice)
 	}
 	for _, kept := range c.app.Candidates(ctx, c.at) {
-		what, hint := app.MayBeOurs(kept)
+		what, hint := app.AdoptHint(kept)
 		c.note(hint, "%s", what)
 	}
 }

@@ -72,7 +72,7 @@ func TestTheDoctorReportsGrantsThatWereMadeWhileAgentsRan(t *testing.T) {
 	made := grant(plan.Grant{Mode: hosts.ModeBypass, Agent: "builder"})
 	findings := grants()
 	require.Len(t, findings, 1, "one that is over lets nobody do anything")
-	at := render.When(made.MadeAt, core.MillisOf(time.Now()))
+	at := render.Time(made.MadeAt, core.MillisOf(time.Now()))
 	assert.Equal(t, "note   agents: "+made.ID+", which lets agents of type builder work in the mode bypassPermissions, was made at "+at+
 		" while "+run.ID+" ran\n       -> if you did not make it: `flame agents grant --revoke "+made.ID+"`\n", render.Findings(findings[:1], false))
 	require.NoError(t, s.Revoke(t.Context(), made.ID))

@@ -78,7 +78,7 @@ func (c *checkup) host(ctx context.Context, h hosts.Host, machine hosts.Machine,
 		c.tryStream(ctx, h, machine.Binary())
 	}
 	last, _ := lo.Find(links, func(l project.LastHook) bool { return l.Host == h.Name })
-	c.link(h, last, status.Offers, len(links) > 0)
+	c.link(h, last, status.AvailableVersion, len(links) > 0)
 	return true
 }
 
@@ -90,9 +90,9 @@ func (c *checkup) byHand(host string, status hosts.Status) {
 			what = fmt.Sprintf("%s: plugin %q in %s", host, entry.Name, entry.File)
 		}
 		switch {
-		case !status.Double():
+		case !status.RegisteredTwice():
 			c.ok("%s", what)
-		case status.GivesWay:
+		case status.ManualWins:
 			c.note(entry.Undo, "%s, and set up as well: %s", what, DoubleRegistration(status, entry))
 		default:
 			c.broken(entry.Undo, "%s, and set up as well: %s", what, DoubleRegistration(status, entry))
@@ -103,9 +103,9 @@ func (c *checkup) byHand(host string, status hosts.Status) {
 // DoubleRegistration describes the effect of a registration beside the one of setup.
 func DoubleRegistration(status hosts.Status, entry hosts.Registration) string {
 	switch {
-	case status.GivesWay && entry.Plugin:
+	case status.ManualWins && entry.Plugin:
 		return "the one that it loads last is in use"
-	case status.GivesWay:
+	case status.ManualWins:
 		return "the entry by hand is the one in use"
 	}
 	return "it starts flame twice"
@@ -230,7 +230,7 @@ func (c *checkup) hub(ctx context.Context) {
 		c.broken(cmp.Or(render.Hint(err), unaffected), "%v", err)
 		return
 	}
-	c.ok("joined project %s at %s, as machine %s", link.Project, hub.Shown(link.URL), link.Machine)
+	c.ok("joined project %s at %s, as machine %s", link.Project, hub.RedactURL(link.URL), link.Machine)
 	ctx, stop := context.WithTimeout(ctx, lookTime)
 	defer stop()
 	if !c.reaches(ctx) {
@@ -238,7 +238,7 @@ func (c *checkup) hub(ctx context.Context) {
 	}
 	status, err := hub.LoadStatus(c.at.Data.Path)
 	switch {
-	case err == nil && status.Holds(core.MillisOf(time.Now())):
+	case err == nil && status.IsFresh(core.MillisOf(time.Now())):
 		c.sharing(status, link)
 	case err != nil && !errors.Is(err, fs.ErrNotExist):
 		c.hubProblem("", err)

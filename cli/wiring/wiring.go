@@ -102,12 +102,12 @@ func (w wiring) open(at place.Place, longLived bool) (*project.Project, func() e
 		Store: kept, Dir: at.Worktree, Agents: record.Folder(at.Data.Path, ""), Now: now, NewID: project.NewID, Log: log,
 		Budget: budget(settings), Subagents: subagents(settings), Autonomy: autonomy(settings),
 		EventDays: int(settings.EventsDays), Transcripts: w.known.Formats().Read,
-		Fold: settings.Fold == "on", Trim: fold.Trimming(settings.Trim),
+		Fold: settings.Fold == "on", Trim: fold.TrimMode(settings.Trim),
 		Plans: settings.Plans != "off", FoldPlans: settings.Plans == "on",
 		Turns: settings.Turns != "off", FoldTurns: settings.Turns == "on",
 		Gateway:     os.Getenv(env.Gateway),
 		HostProcess: sync.OnceValue(func() project.Process { return project.Process(supervise.Caller()) }),
-		Gone:        func(host project.Process) bool { return supervise.Process(host).Gone() },
+		ProcessGone: func(host project.Process) bool { return supervise.Process(host).Gone() },
 	}
 	p.StampKey = func(ctx context.Context, write bool) (project.StampKey, error) { return at.Data.StampKey(ctx, write) }
 	p.Claim = func(ctx context.Context, frame core.Frame) error { return w.machines(p, at).Claim(ctx, frame) }
@@ -134,7 +134,7 @@ func (w wiring) service(p *project.Project, at place.Place) *agents.Agents {
 				return definition.Load(w.known, definition.Dirs(w.known, machine.InProject(checkout)))
 			},
 		},
-		Root: at.Dir, Program: w.program(), Keep: s.AgentOnSessionEnd == "keep", Start: supervise.Start, OpenGate: gates{w, at}.open,
+		Root: at.Dir, Program: w.program(), KeepAfterSession: s.AgentOnSessionEnd == "keep", Start: supervise.Start, OpenGate: gates{w, at}.open,
 		Remote: w.machines(p, at),
 	}
 }

@@ -60,10 +60,10 @@ const (
 // Inner are these variables.
 var Inner = []string{Gateway, GatewayDepth, GatewayHost, GatewayUpstream, GatewaySecret}
 
-// Take returns the value of a variable that holds a secret, and removes it from the environment of
+// TakeSecret returns the value of a variable that holds a secret, and removes it from the environment of
 // this process: what flame starts inherits the rest, and an agent that knew the token of a server
 // could call it as a user's session.
-func Take(name string) string {
+func TakeSecret(name string) string {
 	value := os.Getenv(name)
 	os.Unsetenv(name)
 	return value

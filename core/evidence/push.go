@@ -25,7 +25,7 @@ var (
 // at hand.
 func Push(m Moment) (r Recommendation) {
 	text := begin(m.Prompt, maxText)
-	if !begun(m) || byHost().MatchString(text) || pasted().MatchString(text) || core.SaysGoOn(text) {
+	if !begun(m) || byHost().MatchString(text) || pasted().MatchString(text) || core.IsContinuePrompt(text) {
 		return r
 	}
 	if child, begun := takenUp(m.Frame, text); child != "" {
@@ -112,7 +112,7 @@ const minMore = 2
 // to continue, thanks and messages of a host ask for nothing new.
 func AsksForMore(prompt string) bool {
 	prompt = begin(prompt, maxText)
-	if byHost().MatchString(prompt) || core.SaysGoOn(prompt) {
+	if byHost().MatchString(prompt) || core.IsContinuePrompt(prompt) {
 		return false
 	}
 	return phrase("putting off", prompt) != "" || len(stems(prompt)) >= minMore || strings.Contains(prompt, "?")

@@ -30,7 +30,7 @@ import (
 //     until the next one has ended. The last answer stays, instead of a note.
 //
 // Find does not set the editions of the folds.
-func FindFolds(history []Message, frames []Frame, known Ledger, terms Terms) []Fold {
+func FindFolds(history []Message, frames []Frame, known Ledger, terms Conditions) []Fold {
 	if terms.Holds {
 		return nil
 	}
@@ -150,9 +150,9 @@ func (f *folding) isNew(i int) bool { return f.drops[i] && f.gone[i] == nil }
 
 // begin returns the fold of a stay, without any messages yet.
 func (f *folding) begin(s *stay) *Fold {
-	fold := &Fold{Frame: s.frame, EndedAt: f.frames[s.frame].EndedAt, Upto: f.history[s.left].Name}
+	fold := &Fold{Frame: s.frame, EndedAt: f.frames[s.frame].EndedAt, EndMessage: f.history[s.left].Name}
 	if s.silent {
-		fold.Upto = f.history[f.next(s.left+1)].Name
+		fold.EndMessage = f.history[f.next(s.left+1)].Name
 	}
 	return fold
 }
@@ -178,19 +178,19 @@ func (f *folding) note(s *stay, fold *Fold) {
 	for i := s.from; i < s.to; i++ {
 		m := &f.history[i]
 		if f.owners[i] == s && f.isNew(i) && m.UserWords != "" {
-			text := core.SaidInRemark(f.frames[s.frame].Frame, f.answered(s, i)) + m.UserWords
+			text := core.MessageAfterEndNote(f.frames[s.frame].Frame, f.answered(s, i)) + m.UserWords
 			fold.Notes = append(fold.Notes, Note{Before: f.history[f.next(i)].Name, Text: text, Words: true})
 		}
 		inside := f.owners[i] == s && !f.drops[i] && !f.unasked(s)
 		if inside && !f.noted[m.Name] && f.speaks(i) && m.Role == core.RoleUser && !m.FromHost && !m.Summary {
-			fold.Notes = append(fold.Notes, Note{Before: m.Name, Text: core.SaidInRemark(f.frames[s.frame].Frame, f.answered(s, i))})
+			fold.Notes = append(fold.Notes, Note{Before: m.Name, Text: core.MessageAfterEndNote(f.frames[s.frame].Frame, f.answered(s, i))})
 		}
 	}
 	if s.silent && f.answer(s) < 0 {
-		fold.Notes = append(fold.Notes, Note{Before: fold.Upto, Text: core.EndedRemark(f.frames[s.frame].Frame, f.within(s))})
+		fold.Notes = append(fold.Notes, Note{Before: fold.EndMessage, Text: core.FrameEndedNote(f.frames[s.frame].Frame, f.within(s))})
 	}
 	if fold.Facts = f.facts(s); fold.Facts != "" && fold.Tokens >= leastFacts {
-		fold.Notes = append(fold.Notes, Note{Before: fold.Upto, Text: factsRemark(s.frame, fold.Facts)})
+		fold.Notes = append(fold.Notes, Note{Before: fold.EndMessage, Text: factsRemark(s.frame, fold.Facts)})
 	}
 }
 
@@ -260,9 +260,9 @@ func (f *folding) answered(s *stay, i int) string {
 // pays returns the folds that save more than they cost.
 func (f *folding) pays(found []Fold) []Fold {
 	at := placesOf(f.history)
-	savings := make([]saving, len(found))
+	savings := make([]savingPerRequest, len(found))
 	for i, fold := range found {
-		savings[i] = saving{at[fold.Drop[0]], fold.Tokens}
+		savings[i] = savingPerRequest{at[fold.Drop[0]], fold.Tokens}
 	}
 	answers := lo.CountBy(f.history, func(m Message) bool { return m.Role == core.RoleAssistant })
 	return found[f.terms.firstToPay(f.history, f.gone, savings, max(RequestsToCome, answers)):]

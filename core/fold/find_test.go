@@ -108,7 +108,7 @@ func outline(notes []fold.Note) string {
 // whole folds a history at once, at no price.
 func whole(history []fold.Message, frames []fold.Frame) fold.Edits {
 	var ledger fold.Ledger
-	ledger.Folds = fold.FindFolds(history, frames, ledger, fold.Terms{Cold: true})
+	ledger.Folds = fold.FindFolds(history, frames, ledger, fold.Conditions{Cold: true})
 	return ledger.Edits(history, unnoted)
 }
 

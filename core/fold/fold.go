@@ -90,16 +90,16 @@ type Note struct {
 // A Fold holds the messages that one request was the first to leave out: the work in a frame and
 // in the frames within it.
 type Fold struct {
-	Edition int         `json:"edition"` // the first edition of the ledger with this fold
-	Frame   string      `json:"frame"`   // id
-	EndedAt core.Millis `json:"endedAt"` // of the frame
-	Upto    string      `json:"upto"`    // name of the message that left the frame, or that stands behind the note about its end
-	Drop    []string    `json:"drop"`    // names of the messages left out, in order
-	Notes   []Note      `json:"notes,omitempty"`
-	Cuts    []Cut       `json:"calls,omitempty"` // of the pop that began the frame, which stays: its words, the frame's calls, its answer; stored as calls
-	Tokens  int         `json:"tokens"`          // estimated, of the messages left out
-	Facts   string      `json:"-"`               // of a new fold: see Work
+	Edition    int         `json:"edition"` // the first edition of the ledger with this fold
+	Frame      string      `json:"frame"`   // id
+	EndedAt    core.Millis `json:"endedAt"` // of the frame
+	EndMessage string      `json:"upto"`    // name of the message that left the frame, or that stands behind the note about its end
+	Drop       []string    `json:"drop"`    // names of the messages left out, in order
+	Notes      []Note      `json:"notes,omitempty"`
+	Cuts       []Cut       `json:"calls,omitempty"` // of the pop that began the frame, which stays: its words, the frame's calls, its answer; stored as calls
+	Tokens     int         `json:"tokens"`          // estimated, of the messages left out
+	Facts      string      `json:"-"`               // of a new fold: see Work
 
-	Since    int `json:"since,omitempty"`    // number of the first request sent without the messages; 0 while requests have them
-	Requests int `json:"requests,omitempty"` // sent without the messages earlier, if requests had them again in between
+	FirstRequest int `json:"since,omitempty"`    // number of the first request sent without the messages; 0 while requests have them
+	Requests     int `json:"requests,omitempty"` // sent without the messages earlier, if requests had them again in between
 }

@@ -15,7 +15,7 @@ type folding struct {
 	undone  map[string]core.Millis // by frame, when it ended by a call that the history no longer has
 	gone    []*Fold                // by message, the fold of the ledger that leaves it out; nil if there is none
 	noted   map[string]bool        // messages before which the ledger has a note
-	terms   Terms
+	terms   Conditions
 	heads   []int         // by message, the message with which it stays or goes: itself, or the caller of the tools it answers
 	bound   []bool        // by head: it must stay in any frame
 	last    int           // head of the last round
@@ -31,7 +31,7 @@ type folding struct {
 	drops   []bool              // by message, whether it is left out; made once owners are known
 }
 
-func newFolding(history []Message, frames []Frame, known Ledger, terms Terms) *folding {
+func newFolding(history []Message, frames []Frame, known Ledger, terms Conditions) *folding {
 	f := &folding{
 		history: history, frames: make(map[string]*Frame, len(frames)), latest: map[string]*stay{}, above: map[string][]string{}, terms: terms,
 		heads: make([]int, len(history)), bound: make([]bool, len(history)), owners: make([]*stay, len(history)), drops: make([]bool, len(history)),

@@ -15,7 +15,7 @@ type Ledger struct {
 	Inserts []Insert `json:"inserts,omitempty"`
 	Cuts    []Cut    `json:"cuts,omitempty"`
 	// Switches are oldest first; folding is on before the first.
-	Switches []Switch `json:"switches,omitempty"`
+	Switches []Toggle `json:"switches,omitempty"`
 }
 
 // An Insert is text by flame that stands right after a message.
@@ -35,14 +35,14 @@ type Cut struct {
 	Tokens  int    `json:"tokens"`  // estimated, that are cut
 }
 
-// A Switch records the edition at which folding and cutting were switched off, or on again.
-type Switch struct {
+// A Toggle records the edition at which folding and cutting were switched off, or on again.
+type Toggle struct {
 	Edition int  `json:"edition"`
 	Whole   bool `json:"whole"` // requests are sent whole from then on
 }
 
-// Whole reports whether requests are currently sent whole.
-func (l Ledger) Whole() bool { return l.wholeAt(math.MaxInt) }
+// Disabled reports whether requests are currently sent whole.
+func (l Ledger) Disabled() bool { return l.wholeAt(math.MaxInt) }
 
 // wholeAt reports whether requests of an edition were sent whole.
 func (l Ledger) wholeAt(edition int) (whole bool) {
@@ -102,7 +102,7 @@ func (l Ledger) Edits(history []Message, edition func(Message) int) Edits {
 	a := Edits{Edition: l.Edition()}
 	l = l.standing(at)
 	sent := l
-	if l.Whole() {
+	if l.Disabled() {
 		sent.Folds, sent.Cuts = nil, nil
 	}
 	by := sent.dropped(history, at)
@@ -196,7 +196,7 @@ func beforeSystem(history []Message, by []*Fold, i int) int {
 
 // holds reports whether the history still has a fold's end. A conversation that was cut short has
 // not.
-func (f *Fold) holds(at places) bool { return at.has(f.Upto) }
+func (f *Fold) holds(at places) bool { return at.has(f.EndMessage) }
 
 // places are the indexes of the messages of a history, by name.
 type places map[string]int

@@ -144,27 +144,27 @@ func (s *sender) before(history []fold.Message) amendment {
 // amend has flame decide on a history.
 func (s *sender) amend(c *conversation) {
 	if left := len(s.ledger.Folds) + len(s.ledger.Cuts); left > 0 && c.roll(10) == 0 {
-		s.ledger.Switches = append(s.ledger.Switches, fold.Switch{Edition: s.ledger.Edition() + 1, Whole: !s.ledger.Whole()})
+		s.ledger.Switches = append(s.ledger.Switches, fold.Toggle{Edition: s.ledger.Edition() + 1, Whole: !s.ledger.Disabled()})
 	}
-	if s.ledger.Whole() {
+	if s.ledger.Disabled() {
 		s.takes(c, s.ledger.Edits(c.history, s.edition))
 		return
 	}
 	before := s.ledger.Edits(c.history, s.edition)
-	terms := fold.Terms{Cold: c.roll(4) == 0, Leads: c.roll(8) == 0}
+	terms := fold.Conditions{Cold: c.roll(4) == 0, Leads: c.roll(8) == 0}
 	found := fold.FindFolds(c.history, c.frames, s.ledger, terms)
 	edition := s.ledger.Edition() + 1
 	for _, f := range found {
 		f.Edition = edition
 		s.ledger.Folds = append(s.ledger.Folds, f)
 	}
-	trimming := []fold.Trimming{fold.TrimOff, fold.TrimSuperseded, fold.TrimOld}[c.roll(3)]
+	trimming := []fold.TrimMode{fold.TrimOff, fold.TrimSuperseded, fold.TrimOld}[c.roll(3)]
 	edition++
-	for _, cut := range fold.Trim(c.history, s.ledger, trimming, terms) {
+	for _, cut := range fold.FindCuts(c.history, s.ledger, trimming, terms) {
 		cut.Edition = edition
 		s.ledger.Cuts = append(s.ledger.Cuts, cut)
 	}
-	require.Empty(s.t, fold.Trim(c.history, s.ledger, trimming, terms), "what is cut is not cut again")
+	require.Empty(s.t, fold.FindCuts(c.history, s.ledger, trimming, terms), "what is cut is not cut again")
 	require.Empty(s.t, fold.FindFolds(c.history, c.frames, s.ledger, terms), "what is folded has nothing more to fold")
 	if c.roll(6) == 0 {
 		s.ledger.Inserts = append(s.ledger.Inserts, fold.Insert{Edition: edition, Message: c.history[len(c.history)-1].Name, Text: "told"})
@@ -295,7 +295,7 @@ func TestFactsOfAFrameStandWhereItsPopDoesNotSayThem(t *testing.T) {
 				got += strings.TrimSuffix(strings.TrimPrefix(note.Text, `<flame-facts frame="A">`), "</flame-facts>")
 			}
 			assert.Equal(t, tt.Want, got)
-			assert.LessOrEqual(t, core.Units(got), 240)
+			assert.LessOrEqual(t, core.UTF16Len(got), 240)
 		})
 	}
 }

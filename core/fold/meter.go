@@ -19,9 +19,9 @@ func (m Meter) Add(n Meter) Meter {
 	return Meter{m.Requests + n.Requests, m.Sent + n.Sent, m.LeftOut + n.LeftOut}
 }
 
-// Less returns how many times smaller the messages of the requests were than without folding; 0 if
+// ShrinkFactor returns how many times smaller the messages of the requests were than without folding; 0 if
 // nothing was left out.
-func (m Meter) Less() float64 {
+func (m Meter) ShrinkFactor() float64 {
 	if m.LeftOut <= 0 {
 		return 0
 	}
@@ -62,18 +62,18 @@ func (c *Cut) saved() int64 { return int64(c.Tokens) - sizeOf(c.Text) }
 // sizeOf estimates the tokens of a text in the same way as those of messages.
 func sizeOf(text string) int64 { return int64(utf8.RuneCountInString(text)+3) / 4 }
 
-// TakeBack corrects the meter and its ledger if the newest request was sent under an earlier
-// edition than the ledger's. With Unknown, the request counts as sent whole. TakeBack reports
+// Uncount corrects the meter and its ledger if the newest request was sent under an earlier
+// edition than the ledger's. With Unknown, the request counts as sent whole. Uncount reports
 // whether the ledger changed.
-func (m *Meter) TakeBack(l *Ledger, edition int) (changed bool) {
+func (m *Meter) Uncount(l *Ledger, edition int) (changed bool) {
 	folded := map[string]bool{}
 	for i := range l.Folds {
 		f := &l.Folds[i]
 		for _, name := range f.Drop {
-			folded[name] = folded[name] || f.Since > 0
+			folded[name] = folded[name] || f.FirstRequest > 0
 		}
-		if f.Since > 0 && f.Edition > edition {
-			f.Since++
+		if f.FirstRequest > 0 && f.Edition > edition {
+			f.FirstRequest++
 			m.leaveOut(-int64(f.Tokens))
 			changed = true
 		}
@@ -94,10 +94,10 @@ func (m *Meter) Track(l *Ledger, history []Message, whole bool) (changed bool) {
 		f := &l.Folds[i]
 		works := !whole && f.holds(at) && f.leavesOut(at)
 		switch {
-		case works && f.Since == 0:
-			f.Since, changed = m.Requests+1, true
-		case !works && f.Since > 0:
-			f.Requests, f.Since, changed = f.requests(*m), 0, true
+		case works && f.FirstRequest == 0:
+			f.FirstRequest, changed = m.Requests+1, true
+		case !works && f.FirstRequest > 0:
+			f.Requests, f.FirstRequest, changed = f.requests(*m), 0, true
 		}
 	}
 	return changed
@@ -109,10 +109,10 @@ func (f *Fold) leavesOut(at places) bool { return len(f.Drop) > 0 && at.has(f.Dr
 
 // requests returns how many counted requests were sent without the messages of a fold.
 func (f *Fold) requests(m Meter) int {
-	if f.Since == 0 {
+	if f.FirstRequest == 0 {
 		return f.Requests
 	}
-	return f.Requests + max(0, m.Requests-f.Since+1)
+	return f.Requests + max(0, m.Requests-f.FirstRequest+1)
 }
 
 // Savings is how much folding a frame saved in the requests of a conversation.
@@ -123,8 +123,8 @@ type Savings struct {
 	LeftOut  int64 `json:"leftOut"`  // tokens, of all these requests
 }
 
-// Spared returns how much a fold saved in the requests of a meter.
-func (f *Fold) Spared(m Meter) Savings {
+// Savings returns how much a fold saved in the requests of a meter.
+func (f *Fold) Savings(m Meter) Savings {
 	n := f.requests(m)
 	return Savings{len(f.Drop), f.Tokens, n, int64(f.Tokens) * int64(n)}
 }
@@ -138,6 +138,6 @@ func (s Savings) With(other Savings) Savings {
 // conversation has sent none.
 func (l *Ledger) Reset() {
 	for i := range l.Folds {
-		l.Folds[i].Since, l.Folds[i].Requests = 0, 0
+		l.Folds[i].FirstRequest, l.Folds[i].Requests = 0, 0
 	}
 }

@@ -34,11 +34,11 @@ func TestMeter(t *testing.T) {
 			changes := false
 			for i, s := range tt.Sent {
 				if s.Late != nil {
-					assert.True(t, meter.TakeBack(&ledger, *s.Late))
+					assert.True(t, meter.Uncount(&ledger, *s.Late))
 				}
 				history, sent := talk(s.History), fold.Ledger{}
 				if !s.Whole {
-					for _, found := range fold.FindFolds(history, tree("A"), ledger, fold.Terms{Cold: true}) {
+					for _, found := range fold.FindFolds(history, tree("A"), ledger, fold.Conditions{Cold: true}) {
 						found.Edition = i + 1
 						ledger.Folds = append(ledger.Folds, found)
 					}
@@ -50,7 +50,7 @@ func TestMeter(t *testing.T) {
 			assert.Equal(t, tt.Meter, meter)
 			var spared fold.Savings
 			for i := range ledger.Folds {
-				spared = spared.With(ledger.Folds[i].Spared(meter))
+				spared = spared.With(ledger.Folds[i].Savings(meter))
 			}
 			assert.Equal(t, tt.Spared, spared)
 			assert.Equal(t, tt.Changes, changes)
@@ -66,9 +66,9 @@ func TestMeterOfCuts(t *testing.T) {
 	m.Count(history, ledger.Edits(history, unnoted))
 	assert.Equal(t, fold.Meter{Requests: 1, Sent: 111, LeftOut: 399}, m)
 	late := m
-	assert.False(t, late.TakeBack(&ledger, 0))
+	assert.False(t, late.Uncount(&ledger, 0))
 	assert.Equal(t, fold.Meter{Requests: 1, Sent: 510}, late, "it was sent before the cut")
-	m.TakeBack(&ledger, 1)
+	m.Uncount(&ledger, 1)
 	assert.Equal(t, int64(399), m.LeftOut, "it was sent with it")
 }
 
@@ -77,16 +77,16 @@ func TestMeterOfTextsAndSums(t *testing.T) {
 	var m fold.Meter
 	m.Count(talk("u a"), fold.Edits{Before: []fold.Note{{Text: "123456789"}}, After: []fold.Insert{{Text: "ä"}}})
 	assert.Equal(t, fold.Meter{Requests: 1, Sent: 2 + 3 + 1}, m, "a token for each four characters begun")
-	assert.Zero(t, m.Less(), "nothing was left out")
+	assert.Zero(t, m.ShrinkFactor(), "nothing was left out")
 	both := m.Add(fold.Meter{Requests: 2, Sent: 4, LeftOut: 30})
 	assert.Equal(t, fold.Meter{Requests: 3, Sent: 10, LeftOut: 30}, both)
-	assert.InDelta(t, 4, both.Less(), 1e-9)
-	assert.InDelta(t, 5, fold.Meter{LeftOut: 5}.Less(), 1e-9, "not by nothing")
+	assert.InDelta(t, 4, both.ShrinkFactor(), 1e-9)
+	assert.InDelta(t, 5, fold.Meter{LeftOut: 5}.ShrinkFactor(), 1e-9, "not by nothing")
 
-	ledger := fold.Ledger{Folds: []fold.Fold{{Upto: "3", Drop: []string{"1"}, Tokens: 7, Since: 2, Requests: 4}, {Upto: "3"}}}
-	assert.Equal(t, fold.Savings{Messages: 1, Tokens: 7, Requests: 6, LeftOut: 42}, ledger.Folds[0].Spared(fold.Meter{Requests: 3}))
+	ledger := fold.Ledger{Folds: []fold.Fold{{EndMessage: "3", Drop: []string{"1"}, Tokens: 7, FirstRequest: 2, Requests: 4}, {EndMessage: "3"}}}
+	assert.Equal(t, fold.Savings{Messages: 1, Tokens: 7, Requests: 6, LeftOut: 42}, ledger.Folds[0].Savings(fold.Meter{Requests: 3}))
 	ledger.Reset()
-	assert.Zero(t, ledger.Folds[0].Spared(fold.Meter{Requests: 3}).Requests, "a branch begins anew")
+	assert.Zero(t, ledger.Folds[0].Savings(fold.Meter{Requests: 3}).Requests, "a branch begins anew")
 	assert.True(t, m.Track(&ledger, talk("u a a a"), false))
-	assert.Zero(t, ledger.Folds[1].Since, "one that leaves nothing out never holds")
+	assert.Zero(t, ledger.Folds[1].FirstRequest, "one that leaves nothing out never holds")
 }

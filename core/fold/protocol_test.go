@@ -134,7 +134,7 @@ func TestAFoldedHistoryObeysTheProtocolAfterAChangeOfModel(t *testing.T) {
 	for seed := range uint64(4000) {
 		later, frames := anyRounds(randomBytes(seed, 120), w)
 		before := slices.DeleteFunc(slices.Clone(later), func(m fold.Message) bool { return m.Role == core.RoleOther && m.UserWords == "" })
-		known := fold.Ledger{Folds: fold.FindFolds(before, frames, fold.Ledger{}, fold.Terms{Cold: true})}
+		known := fold.Ledger{Folds: fold.FindFolds(before, frames, fold.Ledger{}, fold.Conditions{Cold: true})}
 		a := known.Edits(later, unnoted)
 		require.NoError(t, rules.Obeys(w.sent(later, a)), "seed %d: %+v", seed, a)
 		folds += len(a.Drop)

@@ -59,7 +59,7 @@ func (l Ledger) fits(now past, edition int) bool {
 		return false
 	case now.first == 0:
 		return true
-	case l.Whole():
+	case l.Disabled():
 		return l.wholeAt(edition) || edition < now.first
 	}
 	return !l.wholeAt(edition) && edition >= now.last
@@ -82,7 +82,7 @@ func (l Ledger) changes(at places) (all []change) {
 
 // from returns the first message whose past a fold changes.
 func (f *Fold) from(at places) int {
-	from := at[f.Upto]
+	from := at[f.EndMessage]
 	for _, name := range f.Drop {
 		if i, stands := at[name]; stands {
 			from = min(from, i+1)

@@ -12,8 +12,8 @@ type Prices struct {
 // UsualPrices are the prices of Anthropic's models; the newest ask less for reading.
 var UsualPrices = Prices{Read: 0.1, Write: 1.25}
 
-// Terms are the conditions of a fold beside history and tree.
-type Terms struct {
+// Conditions are the conditions of a fold beside history and tree.
+type Conditions struct {
 	Prices Prices
 	Cold   bool // the cache no longer has anything of the conversation
 	// Leads says that the model's API requires a round of tools in progress to begin with
@@ -28,8 +28,8 @@ type Terms struct {
 // If the conversation has sent more already, flame expects as many again.
 const RequestsToCome = 20
 
-// A saving is how much an edit of a history leaves out of each later request.
-type saving struct {
+// A savingPerRequest is how much an edit of a history leaves out of each later request.
+type savingPerRequest struct {
 	from   int // the first message that the edit changes or leaves out
 	tokens int
 }
@@ -39,7 +39,7 @@ type saving struct {
 // later request reads less from the cache, but one request has to write everything behind the
 // first edit into the cache again. Edits behind the first add nothing to that cost, so the
 // function decides about them together.
-func (t Terms) firstToPay(history []Message, gone []*Fold, savings []saving, requests int) int {
+func (t Conditions) firstToPay(history []Message, gone []*Fold, savings []savingPerRequest, requests int) int {
 	if t.Cold {
 		return 0
 	}

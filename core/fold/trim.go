@@ -8,14 +8,14 @@ import (
 	"flame/core/op"
 )
 
-// Trimming says which outputs of tools are cut in frames that are still open.
-type Trimming string
+// TrimMode says which outputs of tools are cut in frames that are still open.
+type TrimMode string
 
 // The trimmings; each cuts what those before it do.
 const (
-	TrimOff        Trimming = "off"
-	TrimSuperseded Trimming = "superseded" // outputs that a later equal call repeats
-	TrimOld        Trimming = "old"        // these, and outputs older than a few rounds
+	TrimOff        TrimMode = "off"
+	TrimSuperseded TrimMode = "superseded" // outputs that a later equal call repeats
+	TrimOld        TrimMode = "old"        // these, and outputs older than a few rounds
 )
 
 const (
@@ -26,12 +26,12 @@ const (
 	leastCut = 200
 )
 
-// Trim returns the outputs of a history that flame should cut next. A cut edits the past of work
-// in progress: later messages lose their thinking (see Ledger.Amend), and all behind the first cut
+// FindCuts returns the outputs of a history that flame should cut next. A cut edits the past of work
+// in progress: later messages lose their thinking (see Ledger.Edits), and all behind the first cut
 // is written into the cache again. So cuts wait until they pay (see Prices). Trim does not cut the
 // last round, unfinished calls, and messages that the ledger leaves out. It does not set the
 // editions of the cuts.
-func Trim(history []Message, known Ledger, which Trimming, terms Terms) []Cut {
+func FindCuts(history []Message, known Ledger, which TrimMode, terms Conditions) []Cut {
 	if which == TrimOff || which == "" || terms.Holds {
 		return nil
 	}
@@ -66,9 +66,9 @@ func Trim(history []Message, known Ledger, which Trimming, terms Terms) []Cut {
 		rounds++
 	}
 	slices.Reverse(found)
-	savings := make([]saving, len(found))
+	savings := make([]savingPerRequest, len(found))
 	for i, c := range found {
-		savings[i] = saving{at[c.Message], c.Tokens}
+		savings[i] = savingPerRequest{at[c.Message], c.Tokens}
 	}
 	return found[terms.firstToPay(history, gone, savings, RequestsToCome):]
 }

@@ -94,7 +94,7 @@ func (w *Work) Facts(f core.Frame, unasked bool) (text string) {
 	failing, passed := w.commands(known)
 	for _, fact := range slices.Concat(failing, list("seen: ", w.Seen, known, maxShown), w.sentences(known), passed,
 		list("changed: ", w.Changed, known, maxNoted)) {
-		if longer := strings.TrimPrefix(text+"; "+fact, "; "); core.Units(core.EscapeXML(longer)) <= maxFacts {
+		if longer := strings.TrimPrefix(text+"; "+fact, "; "); core.UTF16Len(core.EscapeXML(longer)) <= maxFacts {
 			text = longer
 		}
 	}

@@ -34,7 +34,7 @@ func UpdateLocal(was Doc, f core.Frame, machine string, tick func() Timestamp) D
 		d.Invalid = &Invalidation{f.InvalidationReason, f.InvalidatedAt, tick()}
 	}
 	if f.ArchivedAt != was.Archived.At {
-		d.Archived = Archived{f.ArchivedAt, tick()}
+		d.Archived = ArchivedState{f.ArchivedAt, tick()}
 	}
 	if own := f.Usage.Minus(was.used(machine)); !sameUsage(own, was.Usage[machine].Usage, f.Usage.CostUSD) {
 		d = d.withUsage(machine, MachineUsage{own, tick()})

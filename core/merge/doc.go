@@ -22,7 +22,7 @@ type Doc struct {
 	Decisions []Entry                 `json:"decisions,omitempty"`
 	Planned   []Entry                 `json:"plannedChildren,omitempty"` // ids
 	Invalid   *Invalidation           `json:"invalid,omitempty"`
-	Archived  Archived                `json:"archived,omitzero"`
+	Archived  ArchivedState           `json:"archived,omitzero"`
 	Deleted   Timestamp               `json:"deleted,omitzero"` // see Gone
 	Usage     map[string]MachineUsage `json:"usage,omitempty"`  // by machine
 }
@@ -59,8 +59,8 @@ type Invalidation struct {
 	Stamp  Timestamp   `json:"stamp"`
 }
 
-// Archived says since when a frame is shown only on demand.
-type Archived struct {
+// ArchivedState says since when a frame is shown only on demand.
+type ArchivedState struct {
 	At    core.Millis `json:"at"` // 0: not archived
 	Stamp Timestamp   `json:"stamp"`
 }

@@ -88,7 +88,7 @@ func TestAClockThatWasWrongOnceIsRightAgain(t *testing.T) {
 	c := merge.Clock{Machine: "a"}
 	c.Tick(3 * year) // the wall clock was wrong
 	assert.Equal(t, year, c.Tick(year).At)
-	c.See(at(year+300*day, "b"), year)
+	c.Observe(at(year+300*day, "b"), year)
 	assert.Less(t, c.Tick(year+1).At, year+200*day, "others might refuse what follows")
 }
 
@@ -108,8 +108,8 @@ func TestOnlyItsOwnMachineDeletesAFrame(t *testing.T) {
 	was := theirs(func(d *merge.Doc) { d.Work.Status = core.Planned })
 	c := merge.Clock{Machine: "a"}
 	assert.True(t, merge.ApplyRemote(was, core.Frame{}, was, &c, day).Deleted.IsZero(), "a row is lost here")
-	assert.False(t, theirs(func(d *merge.Doc) { d.Deleted = at(9, "c") }).Gone())
-	assert.True(t, theirs(func(d *merge.Doc) { d.Deleted = at(9, "b") }).Gone())
+	assert.False(t, theirs(func(d *merge.Doc) { d.Deleted = at(9, "c") }).IsDeleted())
+	assert.True(t, theirs(func(d *merge.Doc) { d.Deleted = at(9, "b") }).IsDeleted())
 }
 
 func TestTheSameCascadeIsOneInvalidation(t *testing.T) {
@@ -143,6 +143,6 @@ func TestUsageAfterABackup(t *testing.T) {
 	assert.Equal(t, used(113), merge.ApplyRemote(merge.Doc{}, frame, back, &c, day).Frame("a").Usage)
 
 	gone := merge.Delete(back, "a", tick)
-	assert.True(t, gone.Gone())
-	assert.False(t, merge.ApplyRemote(back, back.Frame("a"), gone, &c, day).Gone(), "it is worked in")
+	assert.True(t, gone.IsDeleted())
+	assert.False(t, merge.ApplyRemote(back, back.Frame("a"), gone, &c, day).IsDeleted(), "it is worked in")
 }

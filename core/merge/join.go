@@ -11,7 +11,7 @@ import "flame/core"
 func ApplyRemote(was Doc, f core.Frame, came Doc, c *Clock, now core.Millis) Doc {
 	for _, s := range came.Stamps() {
 		if s.Machine == c.Machine {
-			c.See(s, now)
+			c.Observe(s, now)
 		}
 	}
 	tick := func() Timestamp { return c.Tick(now) }
@@ -30,10 +30,10 @@ func ApplyRemote(was Doc, f core.Frame, came Doc, c *Clock, now core.Millis) Doc
 		mine = Delete(was, c.Machine, tick)
 	}
 	for _, s := range came.Stamps() {
-		c.See(s, now)
+		c.Observe(s, now)
 	}
 	merged := Merge(mine, came)
-	if merged.Gone() && f.Status == core.InProgress && f.Machine == "" && merged.Work.Machine == c.Machine {
+	if merged.IsDeleted() && f.Status == core.InProgress && f.Machine == "" && merged.Work.Machine == c.Machine {
 		merged.Work.Stamp = tick() // another machine must not take a frame away while someone works in it
 	}
 	return merged
@@ -59,9 +59,9 @@ func Delete(was Doc, machine string, tick func() Timestamp) Doc {
 	return d
 }
 
-// Gone reports whether the frame was deleted and no work in it would be lost: flame only deletes
+// IsDeleted reports whether the frame was deleted and no work in it would be lost: flame only deletes
 // empty roots. A frame with children stays anyway.
-func (d Doc) Gone() bool {
+func (d Doc) IsDeleted() bool {
 	w := d.Work
 	isEmpty := w.Parent == "" && len(d.Artifacts)+len(d.Decisions)+len(w.Summary)+len(w.Results) == 0
 	return !d.Deleted.IsZero() && d.Deleted.Machine == w.Machine && isEmpty && w.Stamp.Compare(d.Deleted) < 0

@@ -40,7 +40,7 @@ func randomDoc(r *rand.Rand) merge.Doc {
 		V: 1, ID: "f", CreatedAt: core.Millis(r.IntN(4) - 1), UpdatedAt: core.Millis(r.IntN(3)),
 		Work:      merge.OwnerFields{Machine: string(rune('a' + r.IntN(2))), Term: r.Int64N(2), Stamp: stamp(), Status: core.Completed, Goal: word()},
 		Artifacts: set(), Decisions: set(), Planned: set(),
-		Archived: merge.Archived{At: core.Millis(r.IntN(2)), Stamp: stamp()},
+		Archived: merge.ArchivedState{At: core.Millis(r.IntN(2)), Stamp: stamp()},
 	}
 	if !d.Work.Stamp.IsZero() {
 		d.Work.Stamp.Machine = d.Work.Machine
@@ -125,8 +125,8 @@ func TestWhoWins(t *testing.T) {
 			with(func(d *merge.Doc) { d.Invalid = &merge.Invalidation{Reason: "y", At: 4, Stamp: at(2, "a")} }),
 			func(f core.Frame) any { return f.InvalidationReason }, "y"},
 		"what was taken out of the archive last": {
-			with(func(d *merge.Doc) { d.Archived = merge.Archived{At: 7, Stamp: at(1, "b")} }),
-			with(func(d *merge.Doc) { d.Archived = merge.Archived{Stamp: at(2, "a")} }),
+			with(func(d *merge.Doc) { d.Archived = merge.ArchivedState{At: 7, Stamp: at(1, "b")} }),
+			with(func(d *merge.Doc) { d.Archived = merge.ArchivedState{Stamp: at(2, "a")} }),
 			func(f core.Frame) any { return f.ArchivedAt }, core.Millis(0)},
 		"every decision, by its first stamp": {
 			with(func(d *merge.Doc) {
@@ -166,7 +166,7 @@ func TestAClockAheadDoesNotWinForADay(t *testing.T) {
 	ahead, right := merge.Clock{Machine: "z"}, merge.Clock{Machine: "a"}
 	first := ahead.Tick(now + day)
 	assert.Negative(t, right.Tick(now).Compare(first), "nobody could know")
-	right.See(first, now)
+	right.Observe(first, now)
 	last := first
 	for i := range core.Millis(5) {
 		next := right.Tick(now + i)

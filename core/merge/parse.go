@@ -15,7 +15,7 @@ import (
 // Limits of a document from another machine.
 const (
 	maxID       = 256                             // bytes of an id
-	maxText     = 1 << 20                         // bytes of another text: the limit of project.Clean
+	maxText     = 1 << 20                         // bytes of another text: the limit of project.RequiredText
 	maxSet      = 10_000                          // elements of a set
 	maxTerm     = math.MaxInt32                   // of takeovers
 	maxMachines = 1000                            // with usage in one frame, so that sums stay finite
@@ -94,7 +94,7 @@ func (d Doc) check(now core.Millis) error {
 	return errors.Join(d.checkTexts(), d.checkTimes(now), d.checkUsage())
 }
 
-// checkTexts refuses invalid ids, and the texts that project.Clean refuses.
+// checkTexts refuses invalid ids, and the texts that project.RequiredText refuses.
 func (d Doc) checkTexts() error {
 	ids, all := []string{d.ID, d.Work.Parent, d.Work.Session}, []string{d.Work.Goal, d.Work.SuccessCriteria, d.Work.Summary, d.Work.Results}
 	ids, all = append(ids, texts(d.Planned)...), slices.Concat(all, texts(d.Artifacts), texts(d.Decisions))

@@ -60,9 +60,9 @@ func (c *Clock) Tick(now core.Millis) Timestamp {
 	return Timestamp{c.At, c.Count, c.Machine}
 }
 
-// See makes later stamps be later than s, unless s is so far ahead of the wall clock, whose time is
+// Observe makes later stamps be later than s, unless s is so far ahead of the wall clock, whose time is
 // now, that other machines might refuse them.
-func (c *Clock) See(s Timestamp, now core.Millis) {
+func (c *Clock) Observe(s Timestamp, now core.Millis) {
 	if s.At > now+maxAhead/2 {
 		return
 	}

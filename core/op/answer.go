@@ -54,9 +54,9 @@ var answerLines = sync.OnceValue(func() *regexp.Regexp {
 		`(?:` + pattern(answerPlace, `\d+`, `([a-z-]+)`) + `)?(?:` + pattern(answerSession, `([\w-]+)`) + `\n)?`)
 })
 
-// ReadAgentAnswer reads the first lines of an answer; ok is false for a text
+// ParseAgentAnswer reads the first lines of an answer; ok is false for a text
 // that does not name an agent with its frame. Anyone can have written the text.
-func ReadAgentAnswer(text string) (a AgentAnswer, ok bool) {
+func ParseAgentAnswer(text string) (a AgentAnswer, ok bool) {
 	found := answerLines().FindStringSubmatch(text)
 	if found == nil {
 		return a, false

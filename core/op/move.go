@@ -45,9 +45,9 @@ var (
 	moveBegan  = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?m)` + PatternsOfMoves().Began) })
 )
 
-// ReadMoves returns the frames that a call entered and left, by its answer. There are none if the
+// ParseMoves returns the frames that a call entered and left, by its answer. There are none if the
 // call failed, or if it is a pop that waits for a summary.
-func ReadMoves(called Name, answer string) []Move {
+func ParseMoves(called Name, answer string) []Move {
 	switch called {
 	case Push, Activate:
 		if found := moveStarts().FindStringSubmatch(answer); found != nil {

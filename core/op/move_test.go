@@ -18,7 +18,7 @@ func TestMovesAreReadFromAnswers(t *testing.T) {
 		"frame-a is completed: \"Started frame-b as your current frame.\"": {{Leaves: true, Frame: "frame-a"}},
 		"frame-a waits for a summary and will then be completed.":          nil,
 	} {
-		assert.Equal(t, want, op.ReadMoves(op.Pop, answer), answer)
+		assert.Equal(t, want, op.ParseMoves(op.Pop, answer), answer)
 	}
-	assert.Equal(t, []op.Move{{Frame: "frame-b"}}, op.ReadMoves(op.Push, "Started frame-b below frame-a."))
+	assert.Equal(t, []op.Move{{Frame: "frame-b"}}, op.ParseMoves(op.Push, "Started frame-b below frame-a."))
 }

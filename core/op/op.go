@@ -7,7 +7,7 @@ import "strings"
 // A Name names something that each door calls differently: an operation, or an
 // argument of one. Its value is what tools call it. In a text it is a
 // placeholder until the door that shows the text fills in its own name
-// (FillIn).
+// (ReplaceNames).
 type Name string
 
 // The operations named in texts, and those that hosts and logs know.
@@ -59,8 +59,8 @@ const nameStart, nameEnd = "\x0e", "\x0f"
 // String returns the placeholder.
 func (n Name) String() string { return nameStart + string(n) + nameEnd }
 
-// FillIn replaces the names in a text by what a door calls them.
-func FillIn(text string, called func(Name) string) string {
+// ReplaceNames replaces the names in a text by what a door calls them.
+func ReplaceNames(text string, called func(Name) string) string {
 	var b strings.Builder
 	for {
 		before, rest, found := strings.Cut(text, nameStart)

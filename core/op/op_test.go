@@ -18,7 +18,7 @@ func TestNamesInATextAreFilledIn(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			assert.Equal(t, tt.want, FillIn(tt.text, func(n Name) string { return strings.ToUpper(string(n)) }))
+			assert.Equal(t, tt.want, ReplaceNames(tt.text, func(n Name) string { return strings.ToUpper(string(n)) }))
 		})
 	}
 }

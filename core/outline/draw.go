@@ -160,7 +160,7 @@ func (d *Drawer) Draw(line Line) string {
 		return fmt.Sprintf("%s%s %d short turns\n", head, Icon(core.Completed), line.Short)
 	}
 	if line.More != nil {
-		total, each := Counted(line.More)
+		total, each := CountText(line.More)
 		return fmt.Sprintf("%s… %d more: %s\n", head, total, each)
 	}
 	var b strings.Builder
@@ -209,7 +209,7 @@ func (d *Drawer) frame(head string, line Line) string {
 	if line.Agent != "" {
 		tail += " @" + core.OneLine(line.Agent, treeGoal)
 	}
-	tail += f.Mark()
+	tail += f.MachineSuffix()
 	if f.ID == d.opt.Current && f.ID != "" {
 		tail += " ← current"
 	}
@@ -260,8 +260,8 @@ func (d *Drawer) detail(b *strings.Builder, indent, name, text string, limit int
 	}
 }
 
-// Counted returns how many frames there are, and how many of each status, in words.
-func Counted(counts map[core.Status]int) (total int, each string) {
+// CountText returns how many frames there are, and how many of each status, in words.
+func CountText(counts map[core.Status]int) (total int, each string) {
 	var parts []string
 	for _, s := range core.Statuses {
 		if n := counts[s]; n > 0 {

@@ -44,13 +44,13 @@ type Branch struct {
 	Fault Fault // why it is at the top; such lines have Depth 0
 }
 
-// A Place is the position of a frame in a drawn tree.
-type Place struct {
+// A Position is the position of a frame in a drawn tree.
+type Position struct {
 	Key int64
 	Branch
 }
 
-// Of returns the order in which a forest is drawn: depth first, children
+// Order returns the order in which a forest is drawn: depth first, children
 // in the order of their links, roots in the opposite order, so that the newest
 // come first. Links must come in the order in which their frames were made, at
 // least those with the same parent.
@@ -59,9 +59,9 @@ type Place struct {
 // parent and all members of a cycle are at the top, after the roots, with their
 // Fault. If a Key repeats, its first link counts. Time and memory are linear in
 // the number of links.
-func Of(links []Link) []Place {
+func Order(links []Link) []Position {
 	f := newForest(links)
-	places := make([]Place, 0, len(f.above))
+	places := make([]Position, 0, len(f.above))
 	for i := range f.tops() {
 		places = f.appendTree(places, links, i)
 	}
@@ -156,10 +156,10 @@ func (f *forest) tops() iter.Seq[int32] {
 }
 
 // appendTree appends the frame at index top and everything below it.
-func (f *forest) appendTree(places []Place, links []Link, top int32) []Place {
+func (f *forest) appendTree(places []Position, links []Link, top int32) []Position {
 	depth := int32(0)
 	for at := top; ; {
-		places = append(places, Place{links[at].Key, Branch{depth, f.next[at] == none, f.first[at] == none, f.fault[at]}})
+		places = append(places, Position{links[at].Key, Branch{depth, f.next[at] == none, f.first[at] == none, f.fault[at]}})
 		if f.first[at] != none {
 			at, depth = f.first[at], depth+1
 			continue

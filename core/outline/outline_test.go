@@ -13,8 +13,8 @@ import (
 )
 
 // place makes a Place in one line.
-func place(key int64, depth int32, last, leaf bool, fault outline.Fault) outline.Place {
-	return outline.Place{Key: key, Branch: outline.Branch{Depth: depth, Last: last, Leaf: leaf, Fault: fault}}
+func place(key int64, depth int32, last, leaf bool, fault outline.Fault) outline.Position {
+	return outline.Position{Key: key, Branch: outline.Branch{Depth: depth, Last: last, Leaf: leaf, Fault: fault}}
 }
 
 func TestOutline(t *testing.T) {
@@ -22,49 +22,49 @@ func TestOutline(t *testing.T) {
 	const last, leaf = true, true
 	tests := map[string]struct {
 		links []outline.Link
-		want  []outline.Place
+		want  []outline.Position
 	}{
-		"nothing": {nil, []outline.Place{}},
+		"nothing": {nil, []outline.Position{}},
 		"roots, the newest first": {
 			[]outline.Link{{1, 0}, {2, 0}, {3, 0}},
-			[]outline.Place{place(3, 0, last, leaf, 0), place(2, 0, last, leaf, 0), place(1, 0, last, leaf, 0)},
+			[]outline.Position{place(3, 0, last, leaf, 0), place(2, 0, last, leaf, 0), place(1, 0, last, leaf, 0)},
 		},
 		"children as they were made": {
 			[]outline.Link{{1, 0}, {5, 1}, {3, 1}, {4, 5}},
-			[]outline.Place{place(1, 0, last, !leaf, 0), place(5, 1, !last, !leaf, 0), place(4, 2, last, leaf, 0), place(3, 1, last, leaf, 0)},
+			[]outline.Position{place(1, 0, last, !leaf, 0), place(5, 1, !last, !leaf, 0), place(4, 2, last, leaf, 0), place(3, 1, last, leaf, 0)},
 		},
 		"a parent that comes later": {
 			[]outline.Link{{2, 1}, {1, 0}},
-			[]outline.Place{place(1, 0, last, !leaf, 0), place(2, 1, last, leaf, 0)},
+			[]outline.Position{place(1, 0, last, !leaf, 0), place(2, 1, last, leaf, 0)},
 		},
 		"a missing parent": {
 			[]outline.Link{{2, 9}, {3, 2}, {1, 0}},
-			[]outline.Place{place(1, 0, last, leaf, 0), place(2, 0, last, !leaf, outline.NoParent), place(3, 1, last, leaf, 0)},
+			[]outline.Position{place(1, 0, last, leaf, 0), place(2, 0, last, !leaf, outline.NoParent), place(3, 1, last, leaf, 0)},
 		},
 		"its own parent": {
 			[]outline.Link{{1, 1}, {2, 1}},
-			[]outline.Place{place(1, 0, last, !leaf, outline.OwnParent), place(2, 1, last, leaf, 0)},
+			[]outline.Position{place(1, 0, last, !leaf, outline.OwnParent), place(2, 1, last, leaf, 0)},
 		},
 		"a cycle with a branch": {
 			[]outline.Link{{4, 1}, {1, 3}, {2, 1}, {3, 2}},
-			[]outline.Place{
+			[]outline.Position{
 				place(3, 0, last, leaf, outline.InCycle), place(2, 0, last, leaf, outline.InCycle),
 				place(1, 0, last, !leaf, outline.InCycle), place(4, 1, last, leaf, 0),
 			},
 		},
 		"a frame that is told twice": {
 			[]outline.Link{{1, 0}, {2, 1}, {2, 0}, {1, 2}},
-			[]outline.Place{place(1, 0, last, !leaf, 0), place(2, 1, last, leaf, 0)},
+			[]outline.Position{place(1, 0, last, !leaf, 0), place(2, 1, last, leaf, 0)},
 		},
 		"numbers of any size": {
 			[]outline.Link{{-1, 0}, {1 << 62, -1}},
-			[]outline.Place{place(-1, 0, last, !leaf, 0), place(1<<62, 1, last, leaf, 0)},
+			[]outline.Position{place(-1, 0, last, !leaf, 0), place(1<<62, 1, last, leaf, 0)},
 		},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			assert.Equal(t, tt.want, outline.Of(tt.links))
+			assert.Equal(t, tt.want, outline.Order(tt.links))
 		})
 	}
 }
@@ -88,13 +88,13 @@ func TestOutlineOfAnyLinksHasEachFrameOnce(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(3000) {
 		links := randomLinks(rand.New(rand.NewPCG(seed, 1)))
-		checkOutline(t, links, outline.Of(links))
+		checkOutline(t, links, outline.Order(links))
 		require.False(t, t.Failed(), "seed %d: %v", seed, links)
 	}
 }
 
 // checkOutline asserts what holds of every outline, by other means than Outline's.
-func checkOutline(t *testing.T, links []outline.Link, places []outline.Place) {
+func checkOutline(t *testing.T, links []outline.Link, places []outline.Position) {
 	t.Helper()
 	parents := map[int64]int64{}
 	for _, l := range links {
@@ -166,7 +166,7 @@ func TestOutlineOfManyFramesIsQuickAndSmall(t *testing.T) {
 			}
 			var before, after runtime.MemStats
 			runtime.ReadMemStats(&before)
-			places := outline.Of(links) // steps that grow with the square of n would not end
+			places := outline.Order(links) // steps that grow with the square of n would not end
 			runtime.ReadMemStats(&after)
 			assert.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(150*n), "bytes, of which the most is given back")
 

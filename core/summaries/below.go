@@ -35,7 +35,7 @@ const (
 // Compose returns a summary, of at most room UTF-16 code units, for a frame that ended without
 // one: a line for each child that ended, the oldest first. If there is not room for all, it leaves
 // out the children of least weight and hints at them. The weightiest children may have whole
-// summaries, the others only a beginning; they share the room (core.Share), so that a long
+// summaries, the others only a beginning; they share the room (core.FairShares), so that a long
 // summary takes nothing from the others. A child without a summary gets lines for its own
 // children below its goal. A line names the decisions of its frame, each decision once: Compose
 // leaves out those in told and adds those that it names. It returns "" for a frame that is open or
@@ -136,7 +136,7 @@ func (o EndedByParent) ranked(id string, level int, told map[string]bool) (list 
 
 // madeFirst puts the frames in the order in which they were made.
 func madeFirst(list []*outcome) {
-	slices.SortFunc(list, func(a, b *outcome) int { return core.MadeBefore(a.frame, b.frame) })
+	slices.SortFunc(list, func(a, b *outcome) int { return core.CompareCreated(a.frame, b.frame) })
 }
 
 // heading returns the goal of an ended frame, and its status unless it is completed.
@@ -145,7 +145,7 @@ func heading(f *core.Frame) string {
 	if f.Status != core.Completed {
 		head += " (" + string(f.Status) + ")"
 	}
-	return head + f.Mark()
+	return head + f.MachineSuffix()
 }
 
 // lines describes the children of frame id in at most room UTF-16 code units. That frame is level
@@ -154,12 +154,12 @@ func (o EndedByParent) lines(id string, level, room int, told map[string]bool) s
 	ranked, more := o.ranked(id, level, told)
 	bullet := strings.Repeat("  ", level) + "- "
 	others := bullet + "…\n"
-	if room -= core.Units(others); room < 0 {
+	if room -= core.UTF16Len(others); room < 0 {
 		return ""
 	}
 	fit := 0
 	for ; fit < len(ranked); fit++ {
-		size := core.Units(bullet) + core.Units(ranked[fit].head) + len("\n")
+		size := core.UTF16Len(bullet) + core.UTF16Len(ranked[fit].head) + len("\n")
 		if size > room {
 			more = true
 			break
@@ -187,20 +187,20 @@ func (o EndedByParent) fill(shown []*outcome, level, room int, told map[string]b
 	needs := make([]int, len(shown))
 	for i, e := range shown {
 		if needs[i] = room; !e.opens {
-			needs[i] = core.Units(e.text(room))
+			needs[i] = core.UTF16Len(e.text(room))
 		}
 	}
 	texts := make(map[*outcome]string, len(shown))
-	core.Share(needs, room, func(i, share int) int {
+	core.FairShares(needs, room, func(i, share int) int {
 		e := shown[i]
 		text := e.text(share)
 		if e.opens {
-			if inner := o.lines(e.frame.ID, level+1, share-core.Units(text)-len("\n"), told); inner != "" {
+			if inner := o.lines(e.frame.ID, level+1, share-core.UTF16Len(text)-len("\n"), told); inner != "" {
 				text += "\n" + strings.TrimSuffix(inner, "\n")
 			}
 		}
 		texts[e] = text
-		return core.Units(text)
+		return core.UTF16Len(text)
 	})
 	return texts
 }
@@ -213,10 +213,10 @@ func (e *outcome) text(room int) string {
 	if e.summary != "" {
 		summary = ": " + e.summary
 	}
-	decided := e.decisionsIn(max(room/2, room-core.Units(summary)))
-	room -= core.Units(decided)
-	if core.Units(summary) > room {
-		summary = core.Clip(summary, room)
+	decided := e.decisionsIn(max(room/2, room-core.UTF16Len(summary)))
+	room -= core.UTF16Len(decided)
+	if core.UTF16Len(summary) > room {
+		summary = core.CutUTF16(summary, room)
 	}
 	return summary + decided
 }
@@ -231,12 +231,12 @@ func (e *outcome) decisionsIn(room int) string {
 		if more := len(e.decisions) - n; more > 0 {
 			list += fmt.Sprintf("; and %d more", more)
 		}
-		if core.Units(list) <= left {
+		if core.UTF16Len(list) <= left {
 			return open + list + end
 		}
 	}
 	if len(e.decided) == 0 || left < minText {
 		return ""
 	}
-	return open + core.Clip(e.decided[0], left) + end
+	return open + core.CutUTF16(e.decided[0], left) + end
 }

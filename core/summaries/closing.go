@@ -45,13 +45,13 @@ func (c Continuation) Open() (open []core.Frame) {
 // made returns the frames below, each once, the oldest first.
 func (c Continuation) made() []core.Frame {
 	below := slices.Clone(c.Below)
-	slices.SortFunc(below, func(a, b core.Frame) int { return core.MadeBefore(&a, &b) })
+	slices.SortFunc(below, func(a, b core.Frame) int { return core.CompareCreated(&a, &b) })
 	return slices.CompactFunc(below, func(a, b core.Frame) bool { return a.ID == b.ID })
 }
 
 // Text returns what an agent needs to continue, in at most room UTF-16 code units: the goal, the
 // outcome, artifacts and decisions with their frames, open work and next steps. If there is not
-// room for all, the parts share it (core.Share); each counts the lines that it leaves out, the
+// room for all, the parts share it (core.FairShares); each counts the lines that it leaves out, the
 // later ones, or the earlier ones of artifacts and decisions. Every text of a frame stands on one
 // line, so that it cannot pose as another part. The same frames in any order give the same text.
 func (c Continuation) Text(room int) string {
@@ -69,7 +69,7 @@ func (c Continuation) Text(room int) string {
 	for i, p := range parts {
 		needs[i] = p.need()
 	}
-	core.Share(needs, room, func(i, share int) int {
+	core.FairShares(needs, room, func(i, share int) int {
 		texts[i] = parts[i].text(share)
 		return share
 	})
@@ -78,7 +78,7 @@ func (c Continuation) Text(room int) string {
 
 // head returns the lines about the root itself.
 func (c Continuation) head() []string {
-	lines := []string{fmt.Sprintf("%s (%s): %s", core.OneLine(c.Root.ID, 0), c.Root.Status, core.OneLine(c.Root.Goal, maxWhole)) + c.Root.Mark()}
+	lines := []string{fmt.Sprintf("%s (%s): %s", core.OneLine(c.Root.ID, 0), c.Root.Status, core.OneLine(c.Root.Goal, maxWhole)) + c.Root.MachineSuffix()}
 	if c.Root.SuccessCriteria != "" {
 		lines = append(lines, "Done means: "+core.OneLine(c.Root.SuccessCriteria, maxLine))
 	}
@@ -91,7 +91,7 @@ func (c Continuation) head() []string {
 // above returns a line for each frame above, with what was decided there.
 func (c Continuation) above() (lines []string) {
 	for _, f := range c.Above {
-		line := fmt.Sprintf("- %s (%s) %s", core.OneLine(f.ID, 0), f.Status, core.OneLine(f.Goal, maxWhole)) + f.Mark()
+		line := fmt.Sprintf("- %s (%s) %s", core.OneLine(f.ID, 0), f.Status, core.OneLine(f.Goal, maxWhole)) + f.MachineSuffix()
 		if f.SuccessCriteria != "" {
 			line += "; done means: " + core.OneLine(f.SuccessCriteria, maxLine)
 		}
@@ -182,7 +182,7 @@ func (c Continuation) leftOpen() (lines []string) {
 		if f.Status == core.Planned {
 			continue
 		}
-		line := fmt.Sprintf("- %s (%s) %s", core.OneLine(f.ID, 0), f.Status, core.OneLine(f.Goal, maxLine)) + f.Mark() + c.place(f)
+		line := fmt.Sprintf("- %s (%s) %s", core.OneLine(f.ID, 0), f.Status, core.OneLine(f.Goal, maxLine)) + f.MachineSuffix() + c.place(f)
 		if f.Summary != "" {
 			line += ": " + core.OneLine(f.Summary, maxLine)
 		}
@@ -197,7 +197,7 @@ func (c Continuation) next() (lines []string) {
 		if f.Status != core.Planned {
 			continue
 		}
-		line := fmt.Sprintf("- take up %s: %s", core.OneLine(f.ID, 0), core.OneLine(f.Goal, maxLine)) + f.Mark() + c.place(f)
+		line := fmt.Sprintf("- take up %s: %s", core.OneLine(f.ID, 0), core.OneLine(f.Goal, maxLine)) + f.MachineSuffix() + c.place(f)
 		if f.SuccessCriteria != "" {
 			line += " (done means: " + core.OneLine(f.SuccessCriteria, maxLine) + ")"
 		}
@@ -280,4 +280,4 @@ func (p part) text(room int) string {
 }
 
 // length returns the UTF-16 code units of a line with its end.
-func length(line string) int { return core.Units(line) + len("\n") }
+func length(line string) int { return core.UTF16Len(line) + len("\n") }

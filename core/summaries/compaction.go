@@ -155,7 +155,7 @@ func belowIDs(in Input, limit int) (list string) {
 		if more := in.known() - named - 1; more > 0 {
 			text += fmt.Sprintf(" and %d more", more)
 		}
-		if core.Units(text) <= limit {
+		if core.UTF16Len(text) <= limit {
 			ids, list = longer, text
 			named++
 		}
@@ -206,7 +206,7 @@ func Note(in Input, limit int) string {
 	}
 	ask, keep := "Tell "+strings.Join(asks[in.Type], "; ")+".", "Keep "+strings.Join(keeps, "; ")+"."
 	note := fitting("", limit, first)
-	if known := knownLine(in, limit-core.Units(note), core.Units(ask+"\n"+keep+"\n")); known != "" {
+	if known := knownLine(in, limit-core.UTF16Len(note), core.UTF16Len(ask+"\n"+keep+"\n")); known != "" {
 		note = fitting(note, limit, []string{known})
 	}
 	return fitting(note, limit, append([]string{ask, keep}, facts...))
@@ -218,7 +218,7 @@ func noted(text string, max int) string { return strconv.Quote(core.OneLine(text
 // fitting returns note and those of the lines that fit within limit UTF-16 code units.
 func fitting(note string, limit int, lines []string) string {
 	for _, line := range lines {
-		if longer := note + line + "\n"; core.Units(longer) <= limit {
+		if longer := note + line + "\n"; core.UTF16Len(longer) <= limit {
 			note = longer
 		}
 	}

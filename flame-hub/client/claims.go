@@ -168,7 +168,7 @@ func Claim(ctx context.Context, p *project.Project, data string, frame core.Fram
 	}
 	conn, err := Connect(ctx, link)
 	if errors.Is(err, core.ErrUnavailable) {
-		return project.Unclaimed(frame)
+		return project.UnclaimedError(frame)
 	}
 	if err != nil {
 		return err

@@ -99,7 +99,7 @@ func (c *Conn) Latency() (time.Duration, error) { return c.nc.RTT() }
 // suits returns an error that says why flame cannot use the server.
 func (c *Conn) suits(ctx context.Context) (err error) {
 	if !SupportsVersion(c.nc.ConnectedServerVersion()) {
-		return core.Invalidf("the server at %s is nats-server %s", hub.Shown(c.link.URL), c.Version()).
+		return core.Invalidf("the server at %s is nats-server %s", hub.RedactURL(c.link.URL), c.Version()).
 			WithHint("flame needs %s or newer, best %s: go install github.com/nats-io/nats-server/v2@v%s", OldestVersion, ServerVersion, ServerVersion)
 	}
 	if c.js, err = jetstream.New(c.nc, jetstream.WithDefaultTimeout(callTime)); err != nil {
@@ -110,7 +110,7 @@ func (c *Conn) suits(ctx context.Context) (err error) {
 		return err
 	})
 	if errors.Is(err, jetstream.ErrJetStreamNotEnabled) || errors.Is(err, jetstream.ErrJetStreamNotEnabledForAccount) {
-		return core.Invalidf("the server at %s has no JetStream", hub.Shown(c.link.URL)).
+		return core.Invalidf("the server at %s has no JetStream", hub.RedactURL(c.link.URL)).
 			WithHint("start it with -js, or with a jetstream block in its configuration; `flame hub` does so")
 	}
 	return err

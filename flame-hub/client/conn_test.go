@@ -361,7 +361,7 @@ func TestAProjectIsKeptConnected(t *testing.T) {
 	assert.Equal(t, os.Getpid(), s.PID)
 	assert.Equal(t, ServerVersion, s.Server)
 	assert.Empty(t, s.Error)
-	assert.True(t, s.Holds(core.MillisOf(time.Now())))
+	assert.True(t, s.IsFresh(core.MillisOf(time.Now())))
 	require.Eventually(t, func() bool { return len(b.all()) == 1 }, patience, 20*time.Millisecond)
 	b.await(t, func(s hub.Status) bool { return len(s.Machines) == 2 })
 	require.ErrorContains(t, h.claims("desk", claimTime).Claim(h.ctx(), "frame-1"), "on machine laptop")

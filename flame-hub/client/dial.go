@@ -105,7 +105,7 @@ func Fingerprint(certificate []byte) string {
 
 // unreached turns an error of connecting into advice.
 func (i Identity) unreached(err error) error {
-	at := hub.Shown(i.URL)
+	at := hub.RedactURL(i.URL)
 	var problem *core.Problem
 	var network *net.OpError
 	switch {

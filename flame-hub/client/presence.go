@@ -314,7 +314,7 @@ func (k *keeper) fail(err error) {
 func (k *keeper) untilChanged(ctx context.Context, link hub.Link) (context.Context, func()) {
 	ctx, stop := context.WithCancelCause(ctx)
 	go func() {
-		for range project.Steadily(ctx, hub.WatchTime, hub.WatchTime) {
+		for range project.Every(ctx, hub.WatchTime, hub.WatchTime) {
 			now, err := hub.Load(k.Data)
 			if now != link && !errors.Is(err, core.ErrUnavailable) || errors.Is(err, fs.ErrNotExist) {
 				stop(errLinkChanged)
@@ -334,7 +334,7 @@ func (k *keeper) connect(ctx context.Context, link hub.Link) error {
 	if k.machine != link.Machine {
 		k.machine, k.syncer = link.Machine, &Syncer{Tree: k.Tree(link.Machine), Log: k.Log, Now: k.Now}
 	}
-	k.Log.Info("connected to the hub", "server", hub.Shown(link.URL), "project", link.Project, "machine", link.Machine)
+	k.Log.Info("connected to the hub", "server", hub.RedactURL(link.URL), "project", link.Project, "machine", link.Machine)
 	k.logged = ""
 	beside, stop := context.WithCancel(ctx)
 	var others sync.WaitGroup

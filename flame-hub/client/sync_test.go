@@ -77,7 +77,7 @@ func (m *memory) Take(_ context.Context, docs []merge.Doc) (owed []merge.Doc, er
 	defer m.mu.Unlock()
 	for _, came := range docs {
 		for _, s := range came.Stamps() {
-			m.clock.See(s, s.At)
+			m.clock.Observe(s, s.At)
 		}
 		d := merge.Merge(m.docs[came.ID], came)
 		delete(m.pending, came.ID)

@@ -55,7 +55,7 @@ func newCall(a *app.App) *cobra.Command {
 func do(ctx context.Context, a *app.App, p *project.Project, at place.Place, r hub.Request, answer *hub.Answer) error {
 	switch {
 	case r.Do == hub.ToKeep:
-		a.TakeTime() // it gives its claims back
+		a.DisableDeadline() // it gives its claims back
 		return client.Keep(ctx, keeping(a, p, at))
 	case r.Do == hub.ToLook:
 		return look(ctx, at, answer)
@@ -111,7 +111,7 @@ func keeping(a *app.App, p *project.Project, at place.Place) client.Config {
 	return client.Config{
 		Data: at.Data.Path, Version: a.Build.Version, Log: p.Log, Now: p.Now,
 		Tree: func(machine string) client.Tree { return transfer.SharedTree{Project: p, Machine: machine} },
-		Held: func(ctx context.Context) ([]string, error) { return transfer.Held(ctx, p) },
+		Held: func(ctx context.Context) ([]string, error) { return transfer.HeldFrames(ctx, p) },
 		Agents: func(ctx context.Context) (json.RawMessage, error) {
 			return project.Read(ctx, p, func(tx project.Tx) (json.RawMessage, error) { return record.LocalAgents(tx, p.Now()) })
 		},

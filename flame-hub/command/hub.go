@@ -38,7 +38,7 @@ func All() []app.Entry {
 
 // newHub makes `flame hub`.
 func newHub(a *app.App) *cobra.Command {
-	h := server.Hub{Now: time.Now, Say: a.Note}
+	h := server.Hub{Now: time.Now, Say: a.PrintNote}
 	var temporary, printUnit bool
 	cmd := app.HubCommand("hub")
 	cmd.Args = app.CheckArgs(0, 0)
@@ -103,16 +103,16 @@ func run(ctx context.Context, a *app.App, h server.Hub, printUnit bool) error {
 		return unit(a, h)
 	}
 	if !program.Pinned() {
-		a.Note(fmt.Sprintf("%s is version %s; flame is tested with %s", program.Path, program.Version, client.ServerVersion))
+		a.PrintNote(fmt.Sprintf("%s is version %s; flame is tested with %s", program.Path, program.Version, client.ServerVersion))
 	}
-	a.TakeTime() // the server writes its data to the disk before it ends
+	a.DisableDeadline() // the server writes its data to the disk before it ends
 	h.Ready = func(address string) {
 		machines := "all machines that have joined and reach it"
 		if server.Local(address) {
 			machines = "this machine alone; for others: --listen 0.0.0.0:4222"
 		}
-		a.Note(fmt.Sprintf("the hub listens on %s, for %s", address, machines))
-		a.Note("`flame hub invite`, in a project, prints the line with which a machine joins; data: " + h.Folder.Path)
+		a.PrintNote(fmt.Sprintf("the hub listens on %s, for %s", address, machines))
+		a.PrintNote("`flame hub invite`, in a project, prints the line with which a machine joins; data: " + h.Folder.Path)
 	}
 	return h.Run(ctx)
 }
@@ -183,9 +183,9 @@ func invite(ctx context.Context, a *app.App, folder server.Folder, guest server.
 	switch {
 	case guest.Address != "":
 	case !server.Local(made.Address):
-		a.Note("if other machines reach this machine at another address than " + made.Address + ", give it with --address")
+		a.PrintNote("if other machines reach this machine at another address than " + made.Address + ", give it with --address")
 	default:
-		a.Note("only this machine reaches " + made.Address + "; for others: `flame hub --listen 0.0.0.0:4222`, or --address if they reach it in another way")
+		a.PrintNote("only this machine reaches " + made.Address + "; for others: `flame hub --listen 0.0.0.0:4222`, or --address if they reach it in another way")
 	}
 	line := "flame join '" + made.String() + "'"
 	return a.Out.Print(map[string]string{"join": made.String(), "project": made.Project, "address": made.Address}, line)
@@ -194,7 +194,7 @@ func invite(ctx context.Context, a *app.App, folder server.Folder, guest server.
 // awaited waits until a line works, if the hub runs.
 func awaited(ctx context.Context, a *app.App, folder server.Folder, made server.Invitation) error {
 	if !folder.Running() {
-		a.Note("the hub is not running; the line works once it is")
+		a.PrintNote("the hub is not running; the line works once it is")
 		return nil
 	}
 	here, err := folder.Here()
@@ -263,7 +263,7 @@ func newMachines(a *app.App) *cobra.Command {
 		known, err := folder.Machines()
 		text := ""
 		for _, m := range known {
-			text += fmt.Sprintf("%s/%s  joined %s\n", m.Project, m.ID, render.When(m.JoinedAt, core.MillisOf(time.Now())))
+			text += fmt.Sprintf("%s/%s  joined %s\n", m.Project, m.ID, render.Time(m.JoinedAt, core.MillisOf(time.Now())))
 		}
 		return a.Answer(known, cmp.Or(text, "No machine has joined. `flame hub invite` prints the line with which a machine joins."), err)
 	})
@@ -304,7 +304,7 @@ func work(ctx context.Context, a *app.App, at place.Place, w *worker.Worker) err
 	return a.At(at, true, func(p *project.Project) error {
 		w.Agents = a.Agents(p, at)
 		p.HostProcess = nil // this process is no host
-		a.TakeTime()
+		a.DisableDeadline()
 		w.Data, w.Log = at.Data.Path, p.Log
 		if len(w.Repos) == 0 {
 			w.Repos = worker.OwnRepository(ctx, at.Worktree)
@@ -313,12 +313,12 @@ func work(ctx context.Context, a *app.App, at place.Place, w *worker.Worker) err
 		w.Say = func(format string, args ...any) {
 			mu.Lock()
 			defer mu.Unlock()
-			a.Note(fmt.Sprintf(format, args...))
+			a.PrintNote(fmt.Sprintf(format, args...))
 		}
 		// The background work continues until the last agent has ended: this may be the only
 		// process of flame on its machine.
 		lasting, stop := context.WithCancel(context.WithoutCancel(ctx))
-		beside := a.KeepInOrder(lasting, w.Agents, at)
+		beside := a.RunMaintenance(lasting, w.Agents, at)
 		defer beside.Wait()
 		defer stop()
 		beside.Go(func() { a.KeepHub(lasting, p, at) })

@@ -78,7 +78,7 @@ func (c joining) join(ctx context.Context, to string) error {
 	}
 	switch known, err := hub.Load(c.at.Data.Path); {
 	case err == nil:
-		return core.Invalidf("this project has already joined the hub at %s, as %s in %s", hub.Shown(known.URL), known.Machine, known.Project).
+		return core.Invalidf("this project has already joined the hub at %s, as %s in %s", hub.RedactURL(known.URL), known.Machine, known.Project).
 			WithHint("`flame doctor` shows its state; to join another hub, run `flame leave` first")
 	case !errors.Is(err, fs.ErrNotExist):
 		return err
@@ -90,8 +90,8 @@ func (c joining) join(ctx context.Context, to string) error {
 	link, err := join(ctx, to)
 	text := fmt.Sprintf("Joined project %s at %s, as machine %s.\n"+
 		"Frames of other machines appear within seconds while `flame serve` runs here; your host starts it. `flame help join` lists the data that flame sends.",
-		link.Project, hub.Shown(link.URL), link.Machine)
-	return c.Answer(map[string]string{"project": link.Project, "url": hub.Shown(link.URL), "machine": link.Machine}, text, err)
+		link.Project, hub.RedactURL(link.URL), link.Machine)
+	return c.Answer(map[string]string{"project": link.Project, "url": hub.RedactURL(link.URL), "machine": link.Machine}, text, err)
 }
 
 // machine returns the id with which this machine joins: its previous id, by which other machines
@@ -150,7 +150,7 @@ func (c joining) accept(ctx context.Context, line string) (link hub.Link, err er
 		return link, err
 	}
 	if err := server.Await(ctx, link); err != nil {
-		c.Note("joined, but the hub does not answer yet: " + err.Error() + "; `flame doctor` shows its state")
+		c.PrintNote("joined, but the hub does not answer yet: " + err.Error() + "; `flame doctor` shows its state")
 	}
 	return link, nil
 }
@@ -227,11 +227,11 @@ func leave(ctx context.Context, a *app.App, at place.Place) error {
 	case err != nil:
 		link = hub.Link{}
 		link.Machine, _ = machineBefore(ctx, a, at) // leaving works without it
-		a.Note(fmt.Sprintf("%v; the hub may still know the key that was in it: "+
+		a.PrintNote(fmt.Sprintf("%v; the hub may still know the key that was in it: "+
 			"`flame hub machines --remove %s`, run there, deletes it, and `flame hub machines` lists the known machines", err, cmp.Or(link.Machine, "MACHINE")))
 	case link.Seed != "" && link.Pin != "":
 		if err := server.GiveBack(ctx, link); err != nil {
-			a.Note(fmt.Sprintf("the hub still accepts this machine: %v; `flame hub machines --remove %s`, run there, ends that", err, link.Machine))
+			a.PrintNote(fmt.Sprintf("the hub still accepts this machine: %v; `flame hub machines --remove %s`, run there, ends that", err, link.Machine))
 		}
 	}
 	text := "Left. Frames of other machines stay in this project's tree as they are.\n" +

@@ -145,7 +145,7 @@ const maxFile = 8 << 20
 
 // read returns the content of a file of the folder, unless other users may change it.
 func (f Folder) read(name string) ([]byte, error) {
-	content, err := place.ReadOwn(f.file(name), maxFile)
+	content, err := place.ReadData(f.file(name), maxFile)
 	if errors.Is(err, core.ErrUnavailable) {
 		err = core.Unavailablef(err, "%v", err).WithHint(notTrusted)
 	}
@@ -154,7 +154,7 @@ func (f Folder) read(name string) ([]byte, error) {
 
 // write replaces a file of the folder.
 func (f Folder) write(name string, content []byte) error {
-	return place.WriteOwn(f.file(name), content)
+	return place.WriteData(f.file(name), content)
 }
 
 // load reads the ledger, or returns an empty one if there is none.

@@ -307,7 +307,7 @@ func (i Invitation) AwaitAt(ctx context.Context, address string) error {
 func await(ctx context.Context, i client.Identity) (err error) {
 	ctx, stop := context.WithTimeout(ctx, newcomerTime)
 	defer stop()
-	for range project.Steadily(ctx, 0, 100*time.Millisecond) {
+	for range project.Every(ctx, 0, 100*time.Millisecond) {
 		conn, refused := i.Dial(ctx)
 		if err = refused; err == nil {
 			conn.Close()
@@ -345,11 +345,12 @@ func ask(ctx context.Context, i client.Identity, subject string, question joinin
 		case err = <-denied:
 		default:
 		}
-		return core.Unavailablef(err, "the server at %s runs, but `flame hub` does not answer: %v", hub.Shown(i.URL), err).WithHint("is `flame hub` running there?")
+		return core.Unavailablef(err, "the server at %s runs, but `flame hub` does not answer: %v", hub.RedactURL(i.URL), err).
+			WithHint("is `flame hub` running there?")
 	}
 	var said answer
 	if err := json.Unmarshal(reply.Data, &said); err != nil || said.Version != protocol {
-		return core.Unavailablef(err, "the hub at %s is of another version of flame", hub.Shown(i.URL)).WithHint("use the same version on both machines")
+		return core.Unavailablef(err, "the hub at %s is of another version of flame", hub.RedactURL(i.URL)).WithHint("use the same version on both machines")
 	}
 	if said.Error == "" {
 		return nil

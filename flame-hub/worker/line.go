@@ -149,7 +149,7 @@ var _ agents.RemoteRunner = Requester{}
 func linkOf(data string) (hub.Link, error) {
 	link, err := hub.Load(data)
 	if errors.Is(err, fs.ErrNotExist) {
-		err = agents.NotJoined()
+		err = agents.NoHubError()
 	}
 	return link, err
 }

@@ -90,7 +90,7 @@ func (all layers) network() map[string]string { return hosts.NetworkOf(all.trust
 // URL of this machine's own.
 func (all layers) forClient(base, mark string) map[string]string {
 	env := map[string]string{baseVariable: base, hintsVariable: "1"}
-	for _, variable := range append(hosts.PastProxies(all.only), mark) {
+	for _, variable := range append(hosts.BypassProxies(all.only), mark) {
 		name, value, _ := strings.Cut(variable, "=")
 		env[name] = value
 	}

@@ -26,7 +26,7 @@ func (x *exchange) childAsked() error {
 	if err != nil || prompt == "" {
 		return err
 	}
-	x.Answer.Fields.Input, err = hooks.Changed(x.Input, map[string]string{"prompt": prompt})
+	x.Answer.Fields.Input, err = hooks.WithArguments(x.Input, map[string]string{"prompt": prompt})
 	return err
 }
 
@@ -45,7 +45,7 @@ func (x *exchange) bind() error {
 	if asked.Call == "" {
 		return nil
 	}
-	known, err := children.Bind(x.Ctx, x.Project, x.SessionItself(), x.start(asked.Call, x.Agent))
+	known, err := children.BindSession(x.Ctx, x.Project, x.SessionItself(), x.start(asked.Call, x.Agent))
 	if known || err != nil || asked.Description == "" {
 		return err
 	}
@@ -53,7 +53,7 @@ func (x *exchange) bind() error {
 }
 
 // bindMissed is bind for a subagent whose call was not seen: it is recorded now.
-func (x *exchange) bindMissed(asked asking) error {
+func (x *exchange) bindMissed(asked subagentMeta) error {
 	by := x.SessionItself()
 	if asked.Parent != "" {
 		by.Session, by.Parent = asked.Parent, x.Session
@@ -62,7 +62,7 @@ func (x *exchange) bindMissed(asked asking) error {
 	if _, err := children.Spawn(x.Ctx, x.Project, by, call); err != nil {
 		return err
 	}
-	_, err := children.Bind(x.Ctx, x.Project, by, x.start(asked.Call, x.Agent))
+	_, err := children.BindSession(x.Ctx, x.Project, by, x.start(asked.Call, x.Agent))
 	return err
 }
 
@@ -74,7 +74,7 @@ func (x *exchange) childAnswered() error {
 		return err
 	}
 	if result.Status != "completed" {
-		return children.Launched(x.Ctx, x.Project, x.Caller(), x.start(x.Call, result.Agent))
+		return children.BindBackground(x.Ctx, x.Project, x.Caller(), x.start(x.Call, result.Agent))
 	}
 	last, all := result.text()
 	return children.End(x.Ctx, x.Project, x.Caller(), children.EndReport{
@@ -110,7 +110,7 @@ func (x *exchange) start(call, agent string) children.ChildStart {
 func (x *exchange) childStarted() error {
 	child, err := children.SessionOf(x.Ctx, x.Project, x.Agent)
 	if err == nil && !child.Tracked && !child.HasFrame() && x.AgentType != "" {
-		err = children.BindOnly(x.Ctx, x.Project, x.SessionItself(), x.AgentType, x.start("", x.Agent))
+		err = children.BindByType(x.Ctx, x.Project, x.SessionItself(), x.AgentType, x.start("", x.Agent))
 	}
 	if err != nil {
 		return err
@@ -165,8 +165,8 @@ func (x *exchange) agentLog(agent string) string {
 	return filepath.Join(strings.TrimSuffix(x.Transcript, ".jsonl"), "subagents", "agent-"+agent+".jsonl")
 }
 
-// An asking is what the client notes of a subagent beside its log.
-type asking struct {
+// An subagentMeta is what the client notes of a subagent beside its log.
+type subagentMeta struct {
 	Call        string `json:"toolUseId"` // that started it
 	Description string `json:"description"`
 	Type        string `json:"agentType"`
@@ -175,10 +175,10 @@ type asking struct {
 }
 
 // askedBy returns Claude Code's record of the event's subagent, or nothing if it cannot be read.
-func (x *exchange) askedBy() (asked asking) {
+func (x *exchange) askedBy() (asked subagentMeta) {
 	content, err := safefile.ReadFile(strings.TrimSuffix(x.agentLog(x.Agent), ".jsonl")+".meta.json", maxLog)
 	if err != nil || json.Unmarshal(content, &asked) != nil {
-		return asking{}
+		return subagentMeta{}
 	}
 	return asked
 }

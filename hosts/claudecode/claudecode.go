@@ -64,9 +64,9 @@ func facts() hosts.Host {
 // tools are Claude Code's own.
 var tools = hosts.Tools{
 	{Name: "Read", Effect: hosts.EffectRead}, {Name: "Grep", Effect: hosts.EffectRead}, {Name: "Glob", Effect: hosts.EffectRead},
-	{Name: "LS", Effect: hosts.EffectRead, Old: true},
+	{Name: "LS", Effect: hosts.EffectRead, Obsolete: true},
 	{Name: "Edit", Effect: hosts.EffectEdit}, {Name: "Write", Effect: hosts.EffectEdit},
-	{Name: "MultiEdit", Effect: hosts.EffectEdit, Old: true}, {Name: "NotebookEdit", Effect: hosts.EffectEdit},
+	{Name: "MultiEdit", Effect: hosts.EffectEdit, Obsolete: true}, {Name: "NotebookEdit", Effect: hosts.EffectEdit},
 	{Name: "Bash", Effect: hosts.EffectRun}, {Name: "BashOutput"}, {Name: "KillShell"},
 	{Name: "WebFetch", Effect: hosts.EffectFetch}, {Name: "WebSearch", Effect: hosts.EffectFetch},
 	{Name: "Agent", Effect: hosts.EffectSpawn}, {Name: "Task", Effect: hosts.EffectSpawn}, {Name: "Workflow", Effect: hosts.EffectSpawn},

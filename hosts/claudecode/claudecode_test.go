@@ -127,7 +127,7 @@ func TestInstallTwiceIsOnce(t *testing.T) {
 			assert.Equal(t, scope, found.Installed[0].Scope)
 			assert.True(t, found.Installed[0].Current)
 			assert.Equal(t, "2.1.328 (Claude Code)", found.Version)
-			assert.False(t, found.Double())
+			assert.False(t, found.RegisteredTwice())
 		})
 	}
 }
@@ -268,7 +268,7 @@ func TestTheStatusSaysWhatBecameOfThePlugin(t *testing.T) {
 
 	claude.plugins = append(claude.plugins, map[string]any{"id": "flame@flame", "scope": "user", "enabled": true}) // of a clone
 	found := status(t, s)
-	require.True(t, found.Double())
+	require.True(t, found.RegisteredTwice())
 	assert.Equal(t, "claude plugin uninstall flame@flame --scope user", found.ByHand[0].Undo)
 
 	claude.install(filepath.Join(t.TempDir(), "gone"), "project")
@@ -323,7 +323,7 @@ func TestStatusSeesWhatWasRegisteredByHand(t *testing.T) {
 				undo = append(undo, r.Undo)
 			}
 			assert.Equal(t, tt.Want, undo)
-			assert.Equal(t, len(tt.Want) > 0, found.Double())
+			assert.Equal(t, len(tt.Want) > 0, found.RegisteredTwice())
 		})
 	}
 }

@@ -53,7 +53,7 @@ const (
 // applies. The plugin's hooks.json is generated from them.
 var rows = []row{
 	{
-		Event: "SessionStart", Handle: func(x *exchange) error { return x.SessionStarted(maxInjected, "") },
+		Event: "SessionStart", Handle: func(x *exchange) error { return x.HandleStart(maxInjected, "") },
 		Doc: "After a compaction, restores the context of the session's frame; after a resume, reports what changed since; " +
 			"offers a new session the unfinished frames of other sessions, and the results of the root that ended last.",
 		ProcessReason: notConnected + "; after a compaction, only this event restores the context",

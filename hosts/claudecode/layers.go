@@ -11,24 +11,24 @@ import (
 	"flame/hosts"
 )
 
-// A rank says whose a layer is.
-type rank int
+// A settingsOwner says whose a layer is.
+type settingsOwner int
 
 const (
-	ofUser rank = iota
+	ofUser settingsOwner = iota
 	ofProject
 	ofAdministrator
 )
 
-// A layer is one place that sets variables for the client.
-type layer struct {
+// A settingsSource is one place that sets variables for the client.
+type settingsSource struct {
 	where string // for people
-	rank  rank
+	rank  settingsOwner
 	env   func(name string) (value string, set bool)
 }
 
 // layers are those places; each one wins over those before it.
-type layers []layer
+type layers []settingsSource
 
 // environment is what the process's own variables are called.
 const environment = "the environment"
@@ -55,7 +55,7 @@ func (all layers) only(name string) string {
 
 // trusted returns the layers without those that came with a project.
 func (all layers) trusted() layers {
-	return slices.DeleteFunc(slices.Clone(all), func(l layer) bool { return l.rank == ofProject })
+	return slices.DeleteFunc(slices.Clone(all), func(l settingsSource) bool { return l.rank == ofProject })
 }
 
 // layersOf reads all the places, in the client's order. A file that cannot be read sets
@@ -63,9 +63,9 @@ func (all layers) trusted() layers {
 func layersOf(m hosts.Machine, managed string, given flagSettings) layers {
 	own := ownFolder(m)
 	all := layers{{where: environment, env: func(name string) (string, bool) { return m.Getenv(name), m.Getenv(name) != "" }}}
-	read := func(scope hosts.Scope, m hosts.Machine, file string, rank rank) {
+	read := func(scope hosts.Scope, m hosts.Machine, file string, rank settingsOwner) {
 		if content, err := m.Files(scope).Read(file); err == nil {
-			all = append(all, layer{where: file, rank: rank, env: lookup(envOf(content))})
+			all = append(all, settingsSource{where: file, rank: rank, env: lookup(envOf(content))})
 		}
 	}
 	read(hosts.ScopeUser, m, Client{Machine: m}.userFile(), ofUser)
@@ -77,7 +77,7 @@ func layersOf(m hosts.Machine, managed string, given flagSettings) layers {
 			}
 		}
 	}
-	all = append(all, layer{where: "--settings", env: lookup(given.variables())})
+	all = append(all, settingsSource{where: "--settings", env: lookup(given.variables())})
 	for _, file := range administrators(managed, own) {
 		read(hosts.ScopeUser, m, file, ofAdministrator)
 	}
@@ -88,14 +88,14 @@ func layersOf(m hosts.Machine, managed string, given flagSettings) layers {
 // or for one of its servers.
 func setsVariable(m hosts.Machine, name string) string {
 	files := (Client{Machine: m}).projectSettings()
-	return m.Naming(append(files, filepath.Join(m.ProjectDir, ".mcp.json")), withoutMark, name)
+	return m.FindMember(append(files, filepath.Join(m.ProjectDir, ".mcp.json")), withoutMark, name)
 }
 
 // projectFolders returns the folders whose settings the client may read: that of the
 // project, and the one that it is started in.
 func projectFolders(m hosts.Machine) []string {
 	here, err := os.Getwd()
-	if err != nil || hosts.Same(here, m.ProjectDir) {
+	if err != nil || hosts.SameFolder(here, m.ProjectDir) {
 		return []string{m.ProjectDir}
 	}
 	return []string{m.ProjectDir, here}

@@ -37,7 +37,7 @@ func (x *exchange) catchUp() (gap turns.Gap, err error) {
 // promptMissed records the event's prompt, and before it the first prompt of an unknown session,
 // at their own times. Only prompts that a person wrote name work.
 func (x *exchange) promptMissed() error {
-	known, _, err := children.Known(x.Ctx, x.Project, x.Session)
+	known, _, err := children.IsKnown(x.Ctx, x.Project, x.Session)
 	if err != nil {
 		return err
 	}

@@ -82,7 +82,7 @@ func lives(t *testing.T, day []moment, lost func(i int) bool) (left string, made
 		s.comes(m, lost(i))
 	}
 	s.P.Transcripts = claudecode.Host().Logs.Formats.Read
-	require.NoError(t, sweep.Once(context.Background(), s.P))
+	require.NoError(t, sweep.RunOnce(context.Background(), s.P))
 	var files []string
 	frames, _ := s.Frames()
 	for _, f := range frames {

@@ -43,13 +43,13 @@ type listedMarketplace struct {
 
 func (r runner) plugins(ctx context.Context) ([]listedPlugin, error) {
 	var list []listedPlugin
-	err := r.Ask(ctx, &list, "plugin", "list", "--json")
+	err := r.RunJSON(ctx, &list, "plugin", "list", "--json")
 	return list, err
 }
 
 func (r runner) marketplaces(ctx context.Context) ([]listedMarketplace, error) {
 	var list []listedMarketplace
-	err := r.Ask(ctx, &list, "plugin", "marketplace", "list", "--json")
+	err := r.RunJSON(ctx, &list, "plugin", "marketplace", "list", "--json")
 	return list, err
 }
 
@@ -117,7 +117,7 @@ func (h Client) registrations() ([]hosts.Registration, error) {
 	}
 	found := user.registrations(userFile, "user")
 	for dir, list := range user.Projects {
-		if hosts.Same(dir, h.Machine.ProjectDir) {
+		if hosts.SameFolder(dir, h.Machine.ProjectDir) {
 			found = append(found, list.registrations(userFile, "local")...)
 		}
 	}

@@ -113,7 +113,7 @@ func (h Client) Status(ctx context.Context) (hosts.Status, error) {
 	if err != nil {
 		return status, err
 	}
-	status.Offers, status.Tools = there.version, profile
+	status.AvailableVersion, status.Tools = there.version, profile
 	for _, p := range plugins {
 		switch {
 		case p.ID == pluginName:
@@ -226,7 +226,7 @@ func (h Client) usedBeside(plugins []listedPlugin, scope hosts.Scope) bool {
 }
 
 func (h Client) in(p listedPlugin, scope hosts.Scope) bool {
-	return p.Scope == scope && (scope == hosts.ScopeUser || hosts.Same(p.ProjectPath, h.Machine.ProjectDir))
+	return p.Scope == scope && (scope == hosts.ScopeUser || hosts.SameFolder(p.ProjectPath, h.Machine.ProjectDir))
 }
 
 // runner finds Claude Code; its command line works in the project's folder.

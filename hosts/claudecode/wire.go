@@ -54,7 +54,7 @@ func asked(h http.Header, _ []byte) hosts.RequestInfo {
 	if a.Agent != "" {
 		usual = hosts.ClassSubagent
 	}
-	a.Class = cmp.Or(hosts.Class(h.Get(classHeader)), usual)
+	a.Class = cmp.Or(hosts.RequestClass(h.Get(classHeader)), usual)
 	if strings.Contains(strings.Join(h.Values(betaHeader), ","), longWindow) {
 		a.Window = core.LongWindow
 	}

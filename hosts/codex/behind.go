@@ -55,12 +55,12 @@ func (h Client) behind(args []string) (hosts.GatewayLaunch, error) {
 	network[hosts.Certificates] = cmp.Or(h.Machine.Getenv(certificates), network[hosts.Certificates])
 	notes := []string(nil)
 	if !slices.Contains(args, "--dangerously-bypass-hook-trust") {
-		notes = hosts.Unheard(c.Hooks.consent())
+		notes = hosts.NoFoldingNote(c.Hooks.consent())
 	}
 	return hosts.GatewayLaunch{
 		Upstream: upstream, Network: network, Notes: notes,
 		Args: func(_, base string) []string { return line.with(setting(base)) },
-		Env:  func(_, mark string) []string { return append(hosts.PastProxies(h.Machine.Getenv), mark) },
+		Env:  func(_, mark string) []string { return append(hosts.BypassProxies(h.Machine.Getenv), mark) },
 	}, nil
 }
 

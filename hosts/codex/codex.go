@@ -91,7 +91,7 @@ func newest(ctx context.Context, m hosts.Machine) (past hosts.LoggedSession, err
 	days, err := filepath.Glob(filepath.Join(ownFolder(m), "sessions", "[0-9]*", "[0-9]*", "[0-9]*"))
 	for n := len(days) - 1; err == nil && n >= max(0, len(days)-maxDays) && past.Path == ""; n-- {
 		past, err = hosts.NewestLog(ctx, days[n], maxLogs, func(path string) bool {
-			folder, parent := logs.Begun(hooks.Head(path, maxTail))
+			folder, parent := logs.ThreadStart(hooks.Head(path, maxTail))
 			return folder == m.ProjectDir && parent == ""
 		})
 	}

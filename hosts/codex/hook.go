@@ -109,7 +109,7 @@ func (x *exchange) sessionStarted() error {
 	if x.Source != "compact" {
 		origin = logs.Origin(hooks.Head(x.Transcript, maxHead))
 	}
-	return x.SessionStarted(maxInjected, origin)
+	return x.HandleStart(maxInjected, origin)
 }
 
 // maxHead is how much of a log is read to find out how it began, in bytes.
@@ -174,7 +174,7 @@ func (x *exchange) childAsked() error {
 	if err != nil || prompt == "" {
 		return err
 	}
-	x.Answer.Fields.Input, err = hooks.Changed(x.Input, map[string]string{"message": prompt})
+	x.Answer.Fields.Input, err = hooks.WithArguments(x.Input, map[string]string{"message": prompt})
 	x.Answer.Fields.Permission = "allow" // Codex takes changed arguments only with it
 	return err
 }
@@ -185,7 +185,7 @@ func (x *exchange) childAnswered() error {
 	if agent == "" {
 		return children.End(x.Ctx, x.Project, x.Caller(), children.EndReport{Call: x.Call, End: core.ChildFailed, Last: string(x.Response)})
 	}
-	return children.Launched(x.Ctx, x.Project, x.Caller(), children.ChildStart{Call: x.Call, Session: agent, Transcript: x.beside(agent)})
+	return children.BindBackground(x.Ctx, x.Project, x.Caller(), children.ChildStart{Call: x.Call, Session: agent, Transcript: x.beside(agent)})
 }
 
 func (x *exchange) childClosed() error {

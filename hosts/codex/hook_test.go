@@ -64,7 +64,7 @@ func TestAgentsMayDoNoMoreThanTheSandboxOfTheirCaller(t *testing.T) {
 			assert.Contains(t, answer, `"permissionDecision":"allow"`, "without it Codex ignores the arguments")
 			var standing project.SessionPermissions
 			require.NoError(t, s.P.Store.View(t.Context(), func(tx project.Tx) (err error) {
-				standing, err = project.StandingOf(tx, "main")
+				standing, err = project.PermissionsOf(tx, "main")
 				return err
 			}))
 			assert.Equal(t, tt.want, standing.Mode)

@@ -114,7 +114,7 @@ func without(ctx context.Context, codex hosts.Program, name string) (string, err
 	for _, form := range []string{"mcp_servers.%s.enabled=false", `mcp_servers.%s={command="true",enabled=false}`} {
 		setting := fmt.Sprintf(form, name)
 		var list []listedServer
-		if codex.Ask(ctx, &list, "mcp", "list", "--json", "-c", setting) != nil {
+		if codex.RunJSON(ctx, &list, "mcp", "list", "--json", "-c", setting) != nil {
 			continue
 		}
 		if slices.ContainsFunc(list, func(s listedServer) bool { return s.Name == name && !s.Enabled }) {
@@ -129,7 +129,7 @@ func without(ctx context.Context, codex hosts.Program, name string) (string, err
 // the user's whose tools the child may not use.
 func (h Client) servers(ctx context.Context, codex hosts.Program, c hosts.LaunchSpec) (settings []string, err error) {
 	var known []listedServer
-	if err := codex.Ask(ctx, &known, "mcp", "list", "--json"); err != nil {
+	if err := codex.RunJSON(ctx, &known, "mcp", "list", "--json"); err != nil {
 		return nil, err
 	}
 	has := false

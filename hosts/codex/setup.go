@@ -137,7 +137,7 @@ func (h Client) Status(ctx context.Context) (status hosts.Status, err error) {
 	}
 	status.Program, status.Version = codex.Path, h.Machine.Version(ctx, codex.Path)
 	files, version := h.offered()
-	status.Offers, status.Tools = version, hosts.LeanTools
+	status.AvailableVersion, status.Tools = version, hosts.LeanTools
 	ours, err := h.installed(ctx, codex)
 	if err != nil {
 		return status, err
@@ -161,7 +161,7 @@ func (h Client) installed(ctx context.Context, codex hosts.Program) (listedPlugi
 	var list struct {
 		Installed []listedPlugin `json:"installed"`
 	}
-	err := codex.Ask(ctx, &list, "plugin", "list", "--json")
+	err := codex.RunJSON(ctx, &list, "plugin", "list", "--json")
 	i := slices.IndexFunc(list.Installed, func(p listedPlugin) bool { return p.ID == pluginName })
 	if err != nil || i < 0 {
 		return listedPlugin{}, err
@@ -177,7 +177,7 @@ func (h Client) registered(ctx context.Context, codex hosts.Program) (string, er
 			Root string `json:"root"`
 		} `json:"marketplaces"`
 	}
-	err := codex.Ask(ctx, &list, "plugin", "marketplace", "list", "--json")
+	err := codex.RunJSON(ctx, &list, "plugin", "marketplace", "list", "--json")
 	for _, m := range list.Marketplaces {
 		if m.Name == marketplaceName {
 			return m.Root, err
@@ -190,7 +190,7 @@ func (h Client) registered(ctx context.Context, codex hosts.Program) (string, er
 // plugin's own arguments, and one by hand of the same name takes its place.
 func (h Client) byHand(ctx context.Context, codex hosts.Program) (found []hosts.Registration, err error) {
 	var list []listedServer
-	if err := codex.Ask(ctx, &list, "mcp", "list", "--json"); err != nil {
+	if err := codex.RunJSON(ctx, &list, "mcp", "list", "--json"); err != nil {
 		return nil, err
 	}
 	for _, s := range list {

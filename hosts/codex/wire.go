@@ -44,7 +44,7 @@ const (
 
 // kinds are the classes of requests, by what Codex calls them; the others are beside the
 // conversation.
-var kinds = map[string]hosts.Class{"": hosts.ClassMain, "turn": hosts.ClassMain, "compaction": hosts.ClassCompaction}
+var kinds = map[string]hosts.RequestClass{"": hosts.ClassMain, "turn": hosts.ClassMain, "compaction": hosts.ClassCompaction}
 
 // asked reads the headers. Each subagent is a thread of its own.
 func asked(h http.Header, _ []byte) hosts.RequestInfo {
@@ -79,7 +79,7 @@ func ownTool(tool string) op.Name {
 
 // said returns the user's words in a message. The developer's are Codex's and its hooks'.
 func said(text string, system bool) string {
-	if system || logs.IsOwn(text) || logs.IsSummary(text) {
+	if system || logs.IsInjected(text) || logs.IsSummary(text) {
 		return ""
 	}
 	return text
@@ -118,5 +118,5 @@ func usageOf(model string, usage, _ []byte) core.Usage {
 	if json.Unmarshal(usage, &u) != nil {
 		return core.Usage{}
 	}
-	return transcripts.Priced(model, logs.Usage(u.Input, u.Details.Read, u.Details.Written, u.Output))
+	return transcripts.WithPrice(model, logs.Usage(u.Input, u.Details.Read, u.Details.Written, u.Output))
 }

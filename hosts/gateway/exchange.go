@@ -28,7 +28,7 @@ type exchange struct {
 	session *session // nil: the request does not name one
 	at      time.Time
 	due     time.Time // when the request must be sent
-	sent    outgoing
+	sent    editedRequest
 
 	metered usage.MeteredRequest
 	reader  *codec.Reader // of the answer; nil: flame cannot read it
@@ -36,8 +36,8 @@ type exchange struct {
 	name    string        // of the answer, once it is noted; empty without a name
 }
 
-// A outgoing is a request as flame sends it.
-type outgoing struct {
+// A editedRequest is a request as flame sends it.
+type editedRequest struct {
 	body    []byte
 	edition int                // of the ledger; Unknown for an unchanged request
 	edited  bool               // flame changed the body
@@ -66,7 +66,7 @@ func (g *Gateway) serveAnswer(w http.ResponseWriter, r *http.Request, path strin
 		Asked: g.Project.Now(), Class: string(x.asked.Class), Given: int64(len(body)),
 		Logged: g.Wire.NoSessionID && (x.asked.Class == hosts.ClassMain || x.asked.Class == hosts.ClassSubagent),
 	}
-	x.sent = outgoing{body: body, edition: notNoted}
+	x.sent = editedRequest{body: body, edition: notNoted}
 	if rest == nil && r.Header.Get("Content-Encoding") == "" {
 		x.fold(r.Context(), r.Header)
 	}

@@ -77,14 +77,14 @@ func (s *session) decide(ctx context.Context, x *exchange, request *codec.Reques
 	}
 	read, write := x.g.Wire.Prices(asks.Model, asks.Hour)
 	inRound := len(history) > 0 && history[len(history)-1].IsToolResult
-	r.Terms = fold.Terms{Prices: fold.Prices{Read: read, Write: write}, Leads: asks.Leads, Holds: asks.Leads && inRound}
+	r.Terms = fold.Conditions{Prices: fold.Prices{Read: read, Write: write}, Leads: asks.Leads, Holds: asks.Leads && inRound}
 	s.mu.Lock()
 	kept := s.kept
 	r.Seen = slices.Clone(s.seen)
 	s.mu.Unlock()
 	soon, cancel := context.WithDeadline(ctx, x.due)
 	defer cancel()
-	a, err := turns.Amend(soon, x.g.Project, x.caller(), r)
+	a, err := turns.EditRequest(soon, x.g.Project, x.caller(), r)
 	if err == nil {
 		s.keep(a.Kept, r.Seen)
 		return a, true
@@ -97,7 +97,7 @@ func (s *session) decide(ctx context.Context, x *exchange, request *codec.Reques
 	}
 	soon, cancel = context.WithDeadline(ctx, x.due.Add(patienceRead))
 	defer cancel()
-	if a, err = turns.Recall(soon, x.g.Project, x.caller(), r); err != nil {
+	if a, err = turns.ReplayEdits(soon, x.g.Project, x.caller(), r); err != nil {
 		x.g.Log.Warn("flame sends a request unchanged", "session", x.asked.Session, "error", err)
 		return a, false
 	}
@@ -115,7 +115,7 @@ func (s *session) keep(kept usage.RequestLog, stored []usage.SeenAnswer) {
 
 // stopped reports whether flame no longer edits requests of a class. It still edits those for a
 // summary, which may otherwise not fit the window.
-func (s *session) stopped(class hosts.Class) bool {
+func (s *session) stopped(class hosts.RequestClass) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.refused >= maxRefused && class != hosts.ClassCompaction
@@ -225,7 +225,7 @@ func (t *measurementWriter) run(ctx context.Context) {
 		case <-tick.C:
 		case <-ctx.Done():
 		}
-		for pause := leastPause; ctx.Err() == nil && !t.store(ctx, turns.Answered); pause = min(2*pause, longestPause) {
+		for pause := leastPause; ctx.Err() == nil && !t.store(ctx, turns.StoreReport); pause = min(2*pause, longestPause) {
 			select {
 			case <-time.After(pause):
 			case <-ctx.Done():
@@ -234,7 +234,7 @@ func (t *measurementWriter) run(ctx context.Context) {
 	}
 	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastTry)
 	defer cancel()
-	_ = t.store(last, turns.Answered) && t.store(last, turns.AnsweredLate)
+	_ = t.store(last, turns.StoreReport) && t.store(last, turns.StoreLateReport)
 }
 
 // store stores the waiting usage, and reports whether the store was available. Usage of unknown
@@ -244,7 +244,7 @@ func (t *measurementWriter) store(ctx context.Context, how func(context.Context,
 		soon, cancel := context.WithTimeout(ctx, tellIn)
 		err := how(soon, t.g.Project, by, reportOf(batch))
 		if errors.Is(err, core.ErrNotFound) && t.waited(batch[0]) {
-			err = turns.AnsweredLate(soon, t.g.Project, by, reportOf(batch))
+			err = turns.StoreLateReport(soon, t.g.Project, by, reportOf(batch))
 		}
 		cancel()
 		switch {

@@ -150,7 +150,7 @@ func TestNothingIsEverRefusedOrUnheard(t *testing.T) {
 			w := &wild{dice: rand.New(rand.NewPCG(seed, 7))}
 			w.talk = newTalk(t, slices.Repeat([]model.Turn{{From: w.whatever}}, 300)...)
 			w.beside, w.behind = w.interrupt, w.listen
-			w.f.Trim = []fold.Trimming{fold.TrimOff, fold.TrimOld, fold.TrimSuperseded}[seed%3]
+			w.f.Trim = []fold.TrimMode{fold.TrimOff, fold.TrimOld, fold.TrimSuperseded}[seed%3]
 			w.start(gateway.Options{Folding: gateway.FoldOn})
 			w.f.Prompt(projecttest.Host(w.session), "p0", "work")
 			for step := range 14 {

@@ -28,7 +28,7 @@ func (x *exchange) findAgent() (unsure bool, err error) {
 		}
 		answered := core.Millis(0)
 		if agent != "" {
-			answered = logs.Calling(hooks.Tail(path, maxChild))
+			answered = logs.OpenCallTime(hooks.Tail(path, maxChild))
 		}
 		if answered == 0 {
 			continue
@@ -62,7 +62,7 @@ func (x *exchange) running(path string) (agent string, err error) {
 	if call == "" {
 		return "", nil
 	}
-	bound, err := children.Bind(x.Ctx, x.Project, x.SessionItself(), children.ChildStart{Call: call, Session: agent, Transcript: path})
+	bound, err := children.BindSession(x.Ctx, x.Project, x.SessionItself(), children.ChildStart{Call: call, Session: agent, Transcript: path})
 	if !bound {
 		agent = ""
 	}
@@ -84,7 +84,7 @@ func (x *exchange) logOf(call string) (path, agent string) {
 
 // written returns the files that the subagent with a log has written.
 func (x *exchange) written(path string) (files []string) {
-	for _, file := range logs.Written(hooks.Tail(path, maxTail)) {
+	for _, file := range logs.WrittenFiles(hooks.Tail(path, maxTail)) {
 		files = append(files, absolute(x.Folder, file))
 	}
 	return files

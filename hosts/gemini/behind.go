@@ -58,14 +58,14 @@ func behind(m hosts.Machine, args []string) (hosts.GatewayLaunch, error) {
 		Upstream: upstream, Network: hosts.NetworkOf(m.Getenv),
 		Args: func(_, _ string) []string { return args },
 		Env: func(base, mark string) []string {
-			return append(hosts.PastProxies(m.Getenv), baseVariable+"="+base, mark)
+			return append(hosts.BypassProxies(m.Getenv), baseVariable+"="+base, mark)
 		},
 	}
 	if file := setsVariable(m, baseVariable); file != "" {
 		const note = "%s sets %s, which flame ignores: a project could send your requests and your key anywhere"
 		b.Notes = append(b.Notes, fmt.Sprintf(note, file, baseVariable))
 	}
-	b.Notes = append(b.Notes, hosts.Unheard(Client{Machine: m}.consent())...)
+	b.Notes = append(b.Notes, hosts.NoFoldingNote(Client{Machine: m}.consent())...)
 	return b, nil
 }
 

@@ -52,7 +52,7 @@ func TestWhatARequestIsFor(t *testing.T) {
 	t.Parallel()
 	tests := cases.Read[struct {
 		Body string
-		Want hosts.Class
+		Want hosts.RequestClass
 	}](t, "testdata/requests.yaml")
 	w := gemini.Host(nil).Gateway.Spec
 	for name, tt := range tests {

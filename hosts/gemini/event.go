@@ -64,7 +64,7 @@ func (e *event) answered() (end core.ChildEnd, last string) {
 	if r.Error != nil {
 		return core.ChildFailed, r.Error.Message
 	}
-	return logs.Ended(r.Text)
+	return logs.SubagentEnd(r.Text)
 }
 
 // file returns the file that a call writes.

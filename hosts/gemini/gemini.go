@@ -100,7 +100,7 @@ func newest(ctx context.Context, m hosts.Machine) (past hosts.LoggedSession, err
 		if ctx.Err() != nil {
 			return past, ctx.Err()
 		}
-		if root == "" || !hosts.Same(root, m.ProjectDir) {
+		if root == "" || !hosts.SameFolder(root, m.ProjectDir) {
 			continue
 		}
 		found, err := hosts.NewestLog(ctx, filepath.Join(dir, "chats"), maxLogs, func(string) bool { return true })

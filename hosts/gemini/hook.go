@@ -92,7 +92,7 @@ type exchange struct {
 }
 
 func (x *exchange) sessionStarted() error {
-	return errors.Join(gateway.NoteBehind(x.Ctx, x.Project, x.SessionItself()), x.SessionStarted(maxInjected, ""))
+	return errors.Join(gateway.NoteBehind(x.Ctx, x.Project, x.SessionItself()), x.HandleStart(maxInjected, ""))
 }
 
 // prompted handles a prompt. It has no id, so its time stands for that.
@@ -110,7 +110,7 @@ func (x *exchange) compacted() (news bool, err error) {
 	var summary string
 	news, err = turns.FindCompaction(x.Ctx, x.Project, x.SessionItself(), x.Transcript, func(from int64) (at core.Millis, upTo int64) {
 		part, upTo := hooks.Since(x.Transcript, from, maxTail)
-		summary, at = logs.Snapshot(part)
+		summary, at = logs.LastSummary(part)
 		return at, upTo
 	})
 	if err != nil || !news {
@@ -135,7 +135,7 @@ func (x *exchange) toolUsed() error {
 	if news, err := x.compacted(); err != nil || !news {
 		return err
 	}
-	return x.SessionStarted(maxInjected, "")
+	return x.HandleStart(maxInjected, "")
 }
 
 // flameCalled tells the session's server who makes a call of one of flame's tools: in a call itself
@@ -171,7 +171,7 @@ func (x *exchange) childAsked() error {
 	if err != nil {
 		return err
 	}
-	x.Answer.Fields.Instead, err = hooks.Changed(x.Input, map[string]string{"prompt": cmp.Or(prompt, call.Prompt) + "\n\n" + mark(id)})
+	x.Answer.Fields.Instead, err = hooks.WithArguments(x.Input, map[string]string{"prompt": cmp.Or(prompt, call.Prompt) + "\n\n" + mark(id)})
 	return err
 }
 
@@ -188,7 +188,7 @@ func (x *exchange) childEnded() error {
 func (x *exchange) endChild(call string, end core.ChildEnd, last string) error {
 	path, session := x.logOf(call)
 	if session != "" {
-		known, err := children.Bind(x.Ctx, x.Project, x.SessionItself(), children.ChildStart{Call: call, Session: session, Transcript: path})
+		known, err := children.BindSession(x.Ctx, x.Project, x.SessionItself(), children.ChildStart{Call: call, Session: session, Transcript: path})
 		if err != nil || !known {
 			return err
 		}

@@ -66,11 +66,11 @@ func (h Client) Status(ctx context.Context) (status hosts.Status, err error) {
 	}
 	status.Program, status.Version = gemini.Path, h.Machine.Version(ctx, gemini.Path)
 	files, version := h.offered()
-	status.Offers, status.Tools = version, hosts.LeanTools
+	status.AvailableVersion, status.Tools = version, hosts.LeanTools
 	if status.ByHand, err = h.byHand(gemini); err != nil {
 		return status, err
 	}
-	status.GivesWay = !slices.ContainsFunc(status.ByHand, func(r hosts.Registration) bool { return r.Name != extensionName })
+	status.ManualWins = !slices.ContainsFunc(status.ByHand, func(r hosts.Registration) bool { return r.Name != extensionName })
 	linked := h.linked()
 	if linked == "" {
 		return status, nil

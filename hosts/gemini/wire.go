@@ -27,7 +27,7 @@ func wire() *hosts.GatewaySpec {
 		Lines: []string{`--resume latest`, `-p "Fix the login"`},
 		API:   hosts.ContentsAPI, NoSessionID: true, Tools: tools, RequestInfo: asked, FlameTool: ownTool, Dialog: dialog, IsSummary: logs.IsSummary,
 		Answer:    logs.Unwrapped,
-		UserWords: func(text string, system bool) string { return logs.Words(text) },
+		UserWords: func(text string, system bool) string { return logs.UserText(text) },
 		Usage:     logs.Usage, Prices: transcripts.CachePrices,
 	}
 }

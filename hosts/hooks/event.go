@@ -76,8 +76,8 @@ func (a Answer) encode(event string) ([]byte, error) {
 	return json.Marshal(map[string]Output{"hookSpecificOutput": out})
 }
 
-// Changed returns a tool's input with some arguments set, and without those that are set to "".
-func Changed(input json.RawMessage, set map[string]string) (fields map[string]json.RawMessage, err error) {
+// WithArguments returns a tool's input with some arguments set, and without those that are set to "".
+func WithArguments(input json.RawMessage, set map[string]string) (fields map[string]json.RawMessage, err error) {
 	if len(input) > 0 {
 		if err := json.Unmarshal(input, &fields); err != nil {
 			return nil, err
@@ -103,7 +103,7 @@ func Changed(input json.RawMessage, set map[string]string) (fields map[string]js
 // Unstamped returns a tool's input without the arguments in which a model may have named a caller,
 // and reports whether it had any.
 func Unstamped(input json.RawMessage) (fields map[string]json.RawMessage, had bool) {
-	fields, err := Changed(input, nil)
+	fields, err := WithArguments(input, nil)
 	all := len(fields)
 	for name := range NoStamp() {
 		delete(fields, name)

@@ -49,9 +49,9 @@ func (x *Exchange) Caller() project.Caller {
 	return by
 }
 
-// SessionStarted handles the start of a session. origin is the id of the session from which it was forked,
+// HandleStart handles the start of a session. origin is the id of the session from which it was forked,
 // if the host names it. maxChars bounds what it tells.
-func (x *Exchange) SessionStarted(maxChars int, origin string) error {
+func (x *Exchange) HandleStart(maxChars int, origin string) error {
 	begin := briefing.Begin
 	if x.of.Source == "resume" {
 		begin = briefing.Resume
@@ -117,7 +117,7 @@ func (x *Exchange) stamp(tool string) error {
 	} else { // not as core.ErrUnavailable: a later proof would be useless
 		err = fmt.Errorf("flame cannot prove who calls %s: %v", tool, err)
 	}
-	input, wrong := Changed(x.of.Input, set)
+	input, wrong := WithArguments(x.of.Input, set)
 	x.Answer.Fields.Input = input
 	return errors.Join(err, wrong)
 }

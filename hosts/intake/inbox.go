@@ -40,8 +40,8 @@ type Inbox struct {
 	Limit int64                                                         // in bytes; 0: MaxInbox
 }
 
-// Waits reports whether there are lines to take.
-func (b Inbox) Waits() bool {
+// HasLines reports whether there are lines to take.
+func (b Inbox) HasLines() bool {
 	files, _, err := b.files()
 	return len(files) > 0 || err != nil // no event may overtake lines that cannot be listed
 }
@@ -69,9 +69,9 @@ func (b Inbox) files() (names []string, size int64, err error) {
 	return append(names, newest...), size, err
 }
 
-// Put appends a line, which must hold no line break. It is on the disk when Put returns
+// Append appends a line, which must hold no line break. It is on the disk when Put returns
 // nil, and nothing of it is kept otherwise, but that it is counted as lost.
-func (b Inbox) Put(ctx context.Context, line []byte) error {
+func (b Inbox) Append(ctx context.Context, line []byte) error {
 	err := b.put(ctx, line)
 	if err != nil && b.trusted() == nil {
 		_ = b.append(lost, []byte("."))
@@ -130,7 +130,7 @@ type Taker struct {
 // taken; else the next Take goes on with it. Only one process takes at a time: others wait until
 // ctx is done, and return an error that is lock.ErrBusy.
 func (b Inbox) Take(ctx context.Context, t Taker) error {
-	if !b.Waits() {
+	if !b.HasLines() {
 		return nil
 	}
 	return b.locked(ctx, takeLock, func() error {

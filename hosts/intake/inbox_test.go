@@ -29,7 +29,7 @@ func newInbox(t *testing.T) intake.Inbox {
 func put(t *testing.T, b intake.Inbox, lines ...string) {
 	t.Helper()
 	for _, line := range lines {
-		require.NoError(t, b.Put(t.Context(), []byte(line)))
+		require.NoError(t, b.Append(t.Context(), []byte(line)))
 	}
 }
 
@@ -56,12 +56,12 @@ func always(turns.EventID, []byte) error { return nil }
 func TestLinesAreTakenInTheirOrderOnce(t *testing.T) {
 	t.Parallel()
 	b := newInbox(t)
-	assert.False(t, b.Waits())
+	assert.False(t, b.HasLines())
 	taken, err := take(t, b, always)
 	require.NoError(t, err)
 	assert.Empty(t, taken)
 	put(t, b, "a", "b", strings.Repeat("x", 10<<20))
-	assert.True(t, b.Waits())
+	assert.True(t, b.HasLines())
 	taken, err = take(t, b, func(_ turns.EventID, line []byte) error {
 		if string(line) == "b" {
 			put(t, b, "c") // while others are taken
@@ -70,7 +70,7 @@ func TestLinesAreTakenInTheirOrderOnce(t *testing.T) {
 	})
 	require.NoError(t, err)
 	assert.Equal(t, []string{"a", "b", strings.Repeat("x", 10<<20), "c"}, taken)
-	assert.False(t, b.Waits())
+	assert.False(t, b.HasLines())
 	taken, err = take(t, b, always)
 	require.NoError(t, err)
 	assert.Empty(t, taken)
@@ -123,7 +123,7 @@ func TestManyProcessesPutAndTakeAtOnce(t *testing.T) {
 	for w := range writers {
 		work.Go(func() {
 			for n := range each {
-				assert.NoError(t, b.Put(t.Context(), fmt.Appendf(nil, "%d %d", w, n)))
+				assert.NoError(t, b.Append(t.Context(), fmt.Appendf(nil, "%d %d", w, n)))
 			}
 		})
 	}
@@ -173,7 +173,7 @@ func TestAFullInboxTakesNoMoreAndLosesNothing(t *testing.T) {
 	b := newInbox(t)
 	b.Limit = 12
 	put(t, b, "12345")
-	require.ErrorContains(t, b.Put(t.Context(), []byte("123456")), "is full")
+	require.ErrorContains(t, b.Append(t.Context(), []byte("123456")), "is full")
 	put(t, b, "123")
 	state, err := b.State()
 	require.NoError(t, err)
@@ -197,7 +197,7 @@ func TestNoLinkIsFollowed(t *testing.T) {
 				require.NoError(t, os.Mkdir(filepath.Join(b.Dir, "inbox"), 0o700))
 			}
 			require.NoError(t, os.Symlink(outside, filepath.Join(b.Dir, link)))
-			require.Error(t, b.Put(t.Context(), []byte("a")))
+			require.Error(t, b.Append(t.Context(), []byte("a")))
 			info, err := os.Stat(outside)
 			require.NoError(t, err)
 			if link == "inbox" {
@@ -214,7 +214,7 @@ func TestNoLinkIsFollowed(t *testing.T) {
 func TestLinesAreSetAside(t *testing.T) {
 	t.Parallel()
 	b := intake.Inbox{Dir: t.TempDir()}
-	require.NoError(t, b.Put(t.Context(), []byte("a line")))
+	require.NoError(t, b.Append(t.Context(), []byte("a line")))
 	for _, line := range []string{"one", "two"} {
 		require.NoError(t, b.Quarantine([]byte(line)))
 	}

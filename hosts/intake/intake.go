@@ -66,7 +66,7 @@ func (d Handler) keep(ctx context.Context, queued QueuedEvent, because error) er
 	}
 	line, err := json.Marshal(queued)
 	if err == nil {
-		err = d.Inbox.Put(ctx, line)
+		err = d.Inbox.Append(ctx, line)
 	}
 	if err != nil {
 		return fmt.Errorf("%w: %s: %w", ErrLost, queued.Host, errors.Join(because, err))
@@ -154,8 +154,8 @@ func (d Handler) handle(ctx context.Context, p *project.Project, hook hosts.Hook
 // lookPace is how often a process that lives long looks into the inbox.
 const lookPace = time.Second
 
-// Keep handles the events in the inbox until ctx is done.
-func Keep(ctx context.Context, d Handler) {
+// Run handles the events in the inbox until ctx is done.
+func Run(ctx context.Context, d Handler) {
 	for wait := lookPace; ; {
 		select {
 		case <-ctx.Done():

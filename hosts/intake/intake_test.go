@@ -172,7 +172,7 @@ func TestWhatNeedsNoChangeIsAnsweredInTime(t *testing.T) {
 	})
 	require.NoError(t, s.TakeIn(t.Context()))
 	assert.Empty(t, s.handle("opencode", request), "nothing is left to handle")
-	assert.False(t, s.Inbox.Waits())
+	assert.False(t, s.Inbox.HasLines())
 }
 
 func TestALateRequestIsKeptWithoutItsMessages(t *testing.T) {
@@ -225,7 +225,7 @@ func TestLinesThatCannotBeReadHoldNothingUp(t *testing.T) {
 		`{"v":1,"host":"opencode","at":-5,"event":7}`,
 	}
 	for _, line := range lines {
-		require.NoError(t, s.Inbox.Put(t.Context(), []byte(line)))
+		require.NoError(t, s.Inbox.Append(t.Context(), []byte(line)))
 	}
 	require.NoError(t, s.TakeIn(t.Context()))
 	assert.Equal(t, []string{"in_progress Work", "in_progress From the future"}, s.tree())
@@ -252,7 +252,7 @@ func TestTheNextProcessContinuesAnInboxWhereTheLastOneStopped(t *testing.T) {
 			fmt.Sprintf(`{"v":1,"host":"opencode","at":%d,"source":"plugin","n":%d,"event":{"event": "session.compacted", "session": "nobody"}}`, start, n+1))
 	}
 	for _, line := range lines {
-		require.NoError(t, s.Inbox.Put(t.Context(), []byte(line)))
+		require.NoError(t, s.Inbox.Append(t.Context(), []byte(line)))
 	}
 	handled := 0
 	s.Hosts = slices.Clone(s.Hosts)
@@ -283,7 +283,7 @@ func TestTheNextProcessContinuesAnInboxWhereTheLastOneStopped(t *testing.T) {
 	require.Len(t, late, 1)
 	assert.Equal(t, 12, late[0].Count)
 	s.clock += 2 * project.Day
-	require.NoError(t, s.Inbox.Put(t.Context(), []byte(lines[2])))
+	require.NoError(t, s.Inbox.Append(t.Context(), []byte(lines[2])))
 	require.NoError(t, s.TakeIn(t.Context()))
 	require.NoError(t, s.Project.Store.View(t.Context(), func(tx project.Tx) error {
 		left := 0
@@ -308,7 +308,7 @@ func TestAnInboxOfAnEarlierVersionIsTakenOnce(t *testing.T) {
 	require.NoError(t, s.TakeIn(t.Context()))
 	require.NoError(t, s.TakeIn(t.Context()))
 	assert.Equal(t, 3, s.failures())
-	assert.False(t, s.Inbox.Waits())
+	assert.False(t, s.Inbox.HasLines())
 }
 
 // stopAfter is a Store whose process is stopped after each write.
@@ -469,7 +469,7 @@ func TestOnlyTheStartOfASessionLooksForThoseThatEndedWithoutAWord(t *testing.T) 
 			s := newStation(t)
 			looked := 0
 			s.Project.HostProcess = func() project.Process { return project.Process{PID: 7, Started: "1"} }
-			s.Project.Gone = func(project.Process) bool { looked++; return true }
+			s.Project.ProcessGone = func(project.Process) bool { looked++; return true }
 			s.handle("opencode", prompt("killed", "m1", "Killed work"))
 			s.handle("opencode", prompt("s", "m1", "Work"))
 			s.handle(tt.host, tt.event)

@@ -39,10 +39,10 @@ type Stream struct {
 	sessions map[string]bool // of the events so far
 }
 
-// A told is a line that a plugin sends: an event with its number. A plugin may send an event again
+// A streamEvent is a line that a plugin sends: an event with its number. A plugin may send an event again
 // if it got no answer; an event whose number is not greater than that of an earlier one changes
 // nothing.
-type told struct {
+type streamEvent struct {
 	N       int64           `json:"n"`
 	Source  string          `json:"source"`            // the plugin, by an id that no other has
 	Session string          `json:"session,omitempty"` // that the event is about; empty: none, or several
@@ -50,8 +50,8 @@ type told struct {
 	Event   json.RawMessage `json:"event"`
 }
 
-// An answered is the line that answers a told.
-type answered struct {
+// An streamAnswer is the line that answers a told.
+type streamAnswer struct {
 	N      int64           `json:"n"`
 	Answer json.RawMessage `json:"answer,omitempty"` // absent for an empty one
 	Late   bool            `json:"late,omitempty"`   // the event will be handled later; the answer holds what could be said without it
@@ -141,7 +141,7 @@ func readLine(r *bufio.Reader) (line []byte, err error) {
 // readTold reads a line, and reports whether it is what a plugin sends. An event can hold a
 // whole conversation, which is left to those that the event is for: encoding/json would
 // look at each of its characters three times here.
-func readTold(line []byte) (t told, readable bool) {
+func readTold(line []byte) (t streamEvent, readable bool) {
 	if !hosts.ValidJSON(line) || !gjson.ParseBytes(line).IsObject() {
 		return t, false
 	}
@@ -151,7 +151,7 @@ func readTold(line []byte) (t told, readable bool) {
 			return t, false
 		}
 	}
-	return told{
+	return streamEvent{
 		N: found[0].Int(), At: core.Millis(found[1].Int()),
 		Source: found[2].String(), Session: found[3].String(), Event: json.RawMessage(found[4].Raw),
 	}, true
@@ -172,7 +172,7 @@ func numberOf(line []byte) (n int64, found bool) {
 // handles events. For an event that could not be stored it writes no answer and returns ErrLost:
 // the plugin can send it again, but not to a stream that has handled later ones.
 func (s *Stream) answer(ctx context.Context, line []byte) error {
-	said := answered{}
+	said := streamAnswer{}
 	var err error
 	if t, readable := readTold(line); !readable {
 		n, found := numberOf(line)
@@ -194,9 +194,9 @@ func (s *Stream) answer(ctx context.Context, line []byte) error {
 	return nil
 }
 
-func (s *Stream) handle(ctx context.Context, t told) (answered, error) {
+func (s *Stream) handle(ctx context.Context, t streamEvent) (streamAnswer, error) {
 	if s.Off {
-		return answered{N: t.N}, nil
+		return streamAnswer{N: t.N}, nil
 	}
 	if t.Session != "" {
 		s.sessions[t.Session] = true
@@ -205,7 +205,7 @@ func (s *Stream) handle(ctx context.Context, t told) (answered, error) {
 		t.At = now
 	}
 	answer, late, err := s.Handler.Handle(ctx, s.Host, QueuedEvent{At: t.At, Dir: s.Dir, Agent: s.Agent, Source: t.Source, N: t.N, Event: t.Event})
-	said := answered{N: t.N, Answer: answer, Late: late}
+	said := streamAnswer{N: t.N, Answer: answer, Late: late}
 	if err != nil {
 		s.Handler.Project.Log.Warn("hook", "error", err)
 		said.Error = "flame could not handle it; the log says why"
@@ -237,7 +237,7 @@ func (s *Stream) close(ctx context.Context) error {
 		}
 	}
 	s.takeIn(ctx)
-	if s.Handler.Inbox.Waits() {
+	if s.Handler.Inbox.HasLines() {
 		return nil // how far it was taken in must not be forgotten
 	}
 	return turns.ForgetSources(ctx, s.Handler.Project)

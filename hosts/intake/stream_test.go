@@ -9,7 +9,7 @@ import (
 
 func TestLinesOfAStream(t *testing.T) {
 	t.Parallel()
-	for line, want := range map[string]*told{
+	for line, want := range map[string]*streamEvent{
 		`{"n": 3, "source": "p", "session": "s\u0041", "at": 5, "event": {"event": "x"}}`: {3, "p", "sA", 5, []byte(`{"event": "x"}`)},
 		`{"event": [1], "n": 4, "session": null}`:                                         {N: 4, Event: []byte("[1]")},
 		`{}`:                        {Event: []byte{}},

@@ -107,7 +107,7 @@ func (t task) ended() *children.EndReport {
 func (e event) request() turns.Request {
 	r := turns.Request{
 		Untold: e.Compacting, Usage: e.usages(), Editions: e.editions(),
-		Terms: fold.Terms{Prices: e.Prices, Leads: e.Leads},
+		Terms: fold.Conditions{Prices: e.Prices, Leads: e.Leads},
 	}
 	for _, m := range e.Messages {
 		m.Text, m.FromHost, m.UserWords = m.Tail, m.Host, m.Said

@@ -215,7 +215,7 @@ func (x *exchange) attended() error {
 		return children.Task{Session: t.Child, Title: t.Title, Ended: t.ended()}
 	})
 	wrong := turns.CatchUp(x.ctx, x.p, x.caller(), prompts, tasks)
-	a, err := turns.Amend(x.ctx, x.p, x.caller(), x.request())
+	a, err := turns.EditRequest(x.ctx, x.p, x.caller(), x.request())
 	x.answer.Edition, x.answer.Drop, x.answer.Stale = a.Edition, a.Drop, a.DropThinking
 	for _, note := range a.Before {
 		x.answer.Before = append(x.answer.Before, text{note.Before, note.Text})

@@ -86,7 +86,7 @@ func TestAnIdleChildLeavesItsLastWords(t *testing.T) {
 	l.tell("session.created", `"session": "c", "parent": "main", "title": "Dig (@general subagent)"`)
 	l.tell("session.idle", `"session": "c", "parent": "main", "text": "FOUND"`)
 	*l.Clock += 6_000
-	require.NoError(t, sweep.Once(l.T.Context(), l.P))
+	require.NoError(t, sweep.RunOnce(l.T.Context(), l.P))
 	assert.Equal(t, "in_progress Main work\n  completed Dig: FOUND\n", l.Tree())
 	l.tell("chat.message", `"session": "c", "parent": "main", "message": "c2", "text": "Dig on"`)
 	assert.Equal(t, "in_progress Main work\n  completed Dig: FOUND\n  in_progress Dig (continued)\n", l.Tree())
@@ -145,7 +145,7 @@ func TestAFoldedFrameLeavesItsFactsAndTheUsersWords(t *testing.T) {
 	assert.Contains(t, answer.Before[0].Text, "never on a Friday")
 	const facts = "still fails: make (E44 closed); seen: shots/a.png; We keep UTC, as the crew needs it; The lock holds for 25 s"
 	assert.Equal(t, `<flame-facts frame="`+frame.ID+`">`+facts+"</flame-facts>", answer.Before[1].Text)
-	about, err := (&briefing.Contexts{Project: l.P}).Of(t.Context(), l.By(), "", 0)
+	about, err := (&briefing.Contexts{Project: l.P}).Context(t.Context(), l.By(), "", 0)
 	require.NoError(t, err)
 	assert.Contains(t, about.Text, "<facts>"+facts+"</facts>", "contexts tell them, too")
 }

@@ -73,7 +73,7 @@ var tools = hosts.Tools{
 	{Name: "edit", Effect: hosts.EffectEdit, Canonical: []string{"Edit", "MultiEdit", "NotebookEdit"}},
 	{Name: "write", Effect: hosts.EffectEdit, Canonical: []string{"Write"}},
 	{Name: "apply_patch", Effect: hosts.EffectEdit, Canonical: []string{"Edit"}},
-	{Name: "multiedit", Effect: hosts.EffectEdit, Old: true}, {Name: "patch", Effect: hosts.EffectEdit, Old: true},
+	{Name: "multiedit", Effect: hosts.EffectEdit, Obsolete: true}, {Name: "patch", Effect: hosts.EffectEdit, Obsolete: true},
 	{Name: "bash", Effect: hosts.EffectRun, Canonical: []string{"Bash"}},
 	{Name: "webfetch", Effect: hosts.EffectFetch, Canonical: []string{"WebFetch"}},
 	{Name: "websearch", Effect: hosts.EffectFetch, Canonical: []string{"WebSearch"}},

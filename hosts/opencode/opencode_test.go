@@ -46,12 +46,12 @@ func TestInstallAndRemove(t *testing.T) {
 			assert.Equal(t, "1.18.33", found.Version)
 			written, err := os.ReadFile(file)
 			require.NoError(t, err)
-			assert.Contains(t, string(written), fmt.Sprintf("\nconst given = {\"version\":%q,\"tools\":[\"flame_push\",\"spawn_agent\"],", found.Offers))
+			assert.Contains(t, string(written), fmt.Sprintf("\nconst given = {\"version\":%q,\"tools\":[\"flame_push\",\"spawn_agent\"],", found.AvailableVersion))
 			assert.Contains(t, string(written), "is (?:completed|blocked|failed)", "the statuses of frames that have ended")
 			s.OwnTools = func() []string { return []string{"flame_push"} }
 			changed, err := s.Status(t.Context())
 			require.NoError(t, err)
-			assert.NotEqual(t, found.Offers, changed.Offers, "other tools are another version")
+			assert.NotEqual(t, found.AvailableVersion, changed.AvailableVersion, "other tools are another version")
 
 			older := "// Flame for OpenCode, of an older release\n"
 			require.NoError(t, os.WriteFile(file, []byte(older), 0o644))

@@ -26,8 +26,8 @@ var source []byte
 // placeholder is the line of flame.js in the repository that setup replaces by what it knows.
 const placeholder = `const given = { version: "dev", tools: [], commands: {} }`
 
-// given is what setup tells flame.js.
-type given struct {
+// pluginConfig is what setup tells flame.js.
+type pluginConfig struct {
 	Version  string                  `json:"version"`
 	Tools    []string                `json:"tools"` // names of flame's
 	Commands map[string]slashCommand `json:"commands"`
@@ -56,7 +56,7 @@ func slashCommands() map[string]slashCommand {
 func (h Client) plugin() (content []byte, version string) { return pluginOf(h.OwnTools(), "") }
 
 func pluginOf(ownTools []string, parts string) (content []byte, version string) {
-	g := given{Tools: ownTools, Commands: slashCommands(), Profile: hosts.LeanTools, Moves: op.PatternsOfMoves(), Parts: parts}
+	g := pluginConfig{Tools: ownTools, Commands: slashCommands(), Profile: hosts.LeanTools, Moves: op.PatternsOfMoves(), Parts: parts}
 	digest := sha256.Sum256(g.written())
 	g.Version = hex.EncodeToString(digest[:6])
 	return g.written(), g.Version
@@ -70,7 +70,7 @@ func Package(ownTools func() []string, name string) []byte {
 }
 
 // written returns flame.js with what setup knows.
-func (g given) written() []byte {
+func (g pluginConfig) written() []byte {
 	known, err := json.Marshal(g)
 	if err != nil {
 		panic(err) // strings can always be encoded
@@ -121,7 +121,7 @@ func (h Client) Remove(_ context.Context, scope hosts.Scope) ([]hosts.SetupStep,
 // of user and project.
 func (h Client) Status(ctx context.Context) (hosts.Status, error) {
 	byHand, err := h.registrations()
-	status := hosts.Status{ByHand: byHand, GivesWay: true} // our plugin makes sure of that
+	status := hosts.Status{ByHand: byHand, ManualWins: true} // our plugin makes sure of that
 	if err != nil {
 		return status, err
 	}
@@ -129,7 +129,7 @@ func (h Client) Status(ctx context.Context) (hosts.Status, error) {
 		status.Program, status.Version = path, h.Machine.Version(ctx, path)
 	}
 	content, version := h.plugin()
-	status.Offers, status.Tools = version, hosts.LeanTools
+	status.AvailableVersion, status.Tools = version, hosts.LeanTools
 	for scope, there := range h.installed() {
 		status.Installed = append(status.Installed, hosts.Installation{
 			Scope: scope, Where: h.file(scope), Current: bytes.Equal(there, content),
@@ -235,7 +235,7 @@ func projectConfigs(m hosts.Machine) (files []string) {
 
 // setsVariable returns the project's file that sets a variable for a server of OpenCode's.
 func setsVariable(m hosts.Machine, name string) string {
-	return m.Naming(projectConfigs(m), hosts.PlainJSON, name)
+	return m.FindMember(projectConfigs(m), hosts.PlainJSON, name)
 }
 
 // flamesOf returns the names of flame's servers and plugins in a configuration. A server

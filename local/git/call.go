@@ -86,7 +86,7 @@ func execute(ctx context.Context, c call, settings string) (string, error) {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	var text, said strings.Builder
-	stdout, stderr := &bounded{to: &text, max: maxOutput, full: stop}, &bounded{to: &said, max: maxErrors}
+	stdout, stderr := &limitedWriter{to: &text, max: maxOutput, full: stop}, &limitedWriter{to: &said, max: maxErrors}
 	cmd := c.command(ctx, settings)
 	cmd.Stdout, cmd.Stderr = stdout, stderr
 	err := cmd.Start()
@@ -132,8 +132,8 @@ func (c call) problem(err error, said string) *core.Problem {
 	return p
 }
 
-// A bounded passes on the first max bytes written to it, and calls full at the next byte.
-type bounded struct {
+// A limitedWriter passes on the first max bytes written to it, and calls full at the next byte.
+type limitedWriter struct {
 	to   io.Writer
 	max  int64
 	full func() // may be nil
@@ -143,7 +143,7 @@ type bounded struct {
 }
 
 // Write passes on the bytes that fit. It accepts all, so that git does not block.
-func (b *bounded) Write(p []byte) (int, error) {
+func (b *limitedWriter) Write(p []byte) (int, error) {
 	room := min(int64(len(p)), b.max-b.n)
 	if b.err == nil {
 		_, b.err = b.to.Write(p[:room])

@@ -82,7 +82,7 @@ func (g *Guard) Addr() string { return g.addr }
 
 // Protect returns a handler that passes only accepted requests to next.
 func (g *Guard) Protect(next http.Handler) http.Handler {
-	return g.Screen(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	return g.CheckOrigin(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !g.knows(r.Header.Get("Authorization")) {
 			w.Header().Set("WWW-Authenticate", `Bearer realm="flame"`)
 			http.Error(w, "send the server's token as: Authorization: Bearer TOKEN; flame printed its location at start-up", http.StatusUnauthorized)
@@ -92,9 +92,9 @@ func (g *Guard) Protect(next http.Handler) http.Handler {
 	}))
 }
 
-// Screen returns a handler that checks the origin of requests, but not their token. It is for
+// CheckOrigin returns a handler that checks the origin of requests, but not their token. It is for
 // content that is not secret.
-func (g *Guard) Screen(next http.Handler) http.Handler {
+func (g *Guard) CheckOrigin(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch {
 		case strings.Contains(r.URL.Path, "/.well-known/"):

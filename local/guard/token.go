@@ -27,10 +27,10 @@ func flawOf(token string) string {
 	return ""
 }
 
-// KeptToken returns the token in the file at path, whose folder must exist. Without the
+// LoadToken returns the token in the file at path, whose folder must exist. Without the
 // file it makes a token; servers that start at the same time get the same one. It refuses
 // a file that others may write or read.
-func KeptToken(path string) (string, error) {
+func LoadToken(path string) (string, error) {
 	token, err := place.KeptSecret(path)
 	if flaw := flawOf(token); err == nil && flaw != "" {
 		err = fmt.Errorf("the token in %s %s", path, flaw)

@@ -19,17 +19,17 @@ import (
 func TestATokenIsMadeOnceAndOnlyItsOwnerReadsIt(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "http-token")
-	token, err := guard.KeptToken(path)
+	token, err := guard.LoadToken(path)
 	require.NoError(t, err)
 	assert.Regexp(t, `^[A-Za-z0-9_-]{43}$`, token, "32 bytes")
-	again, err := guard.KeptToken(path)
+	again, err := guard.LoadToken(path)
 	require.NoError(t, err)
 	assert.Equal(t, token, again)
 	info, err := os.Lstat(path)
 	require.NoError(t, err)
 	assert.Equal(t, os.FileMode(0o600), info.Mode())
 	assert.Equal(t, []string{"http-token"}, names(t, dir))
-	other, err := guard.KeptToken(filepath.Join(dir, "other"))
+	other, err := guard.LoadToken(filepath.Join(dir, "other"))
 	require.NoError(t, err)
 	assert.NotEqual(t, token, other)
 }
@@ -53,7 +53,7 @@ func TestServersThatStartTogetherUseTheSameToken(t *testing.T) {
 			servers.Go(func() {
 				<-begin
 				var err error
-				tokens[i], err = guard.KeptToken(filepath.Join(dir, "http-token"))
+				tokens[i], err = guard.LoadToken(filepath.Join(dir, "http-token"))
 				assert.NoError(t, err)
 			})
 		}
@@ -70,7 +70,7 @@ func TestServersThatStartTogetherUseTheSameToken(t *testing.T) {
 func TestATokenMayComeFromAPerson(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "http-token")
 	require.NoError(t, os.WriteFile(path, []byte("  a-token-of-my-own\n"), 0o600))
-	token, err := guard.KeptToken(path)
+	token, err := guard.LoadToken(path)
 	require.NoError(t, err)
 	assert.Equal(t, "a-token-of-my-own", token)
 }
@@ -116,7 +116,7 @@ func TestATokenThatOthersMayKnowIsRefused(t *testing.T) {
 			require.NoError(t, tt.put(path))
 			before, err := os.Lstat(path)
 			require.NoError(t, err)
-			_, err = guard.KeptToken(path)
+			_, err = guard.LoadToken(path)
 			assert.ErrorContains(t, err, path)
 			assert.ErrorContains(t, err, tt.says)
 			var problem *core.Problem
@@ -133,7 +133,7 @@ func TestATokenThatOthersMayKnowIsRefused(t *testing.T) {
 
 func TestATokenThatCannotBeStoredIsAProblem(t *testing.T) {
 	missing := filepath.Join(t.TempDir(), "missing", "http-token")
-	_, err := guard.KeptToken(missing)
+	_, err := guard.LoadToken(missing)
 	var problem *core.Problem
 	require.ErrorAs(t, err, &problem)
 	assert.NotEmpty(t, problem.Hint)

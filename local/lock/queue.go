@@ -9,10 +9,10 @@ import (
 // waits are this process's waits for locks that other processes hold. A wait is a system call
 // that cannot be interrupted: after its caller stops waiting, it keeps its thread until the
 // lock is released. So all waits for a file in the process share one thread.
-var waits waiting
+var waits waitQueues
 
-// A waiting holds the queues of a process.
-type waiting struct {
+// A waitQueues holds the queues of a process.
+type waitQueues struct {
 	sync.Mutex
 	queues []*queue
 }
@@ -34,7 +34,7 @@ type waiter struct {
 }
 
 // join adds a wait with an open file.
-func (a *waiting) join(file *os.File, how int) (*waiter, error) {
+func (a *waitQueues) join(file *os.File, how int) (*waiter, error) {
 	info, err := file.Stat()
 	if err != nil {
 		return nil, err
@@ -55,7 +55,7 @@ func (a *waiting) join(file *os.File, how int) (*waiter, error) {
 }
 
 // leave removes a wait and closes its file. It reports false if the wait is over already.
-func (a *waiting) leave(w *waiter) (left bool) {
+func (a *waitQueues) leave(w *waiter) (left bool) {
 	a.Lock()
 	defer a.Unlock()
 	q := w.queue
@@ -71,7 +71,7 @@ func (a *waiting) leave(w *waiter) (left bool) {
 }
 
 // serve takes the lock for one wait after another, beginning with file.
-func (a *waiting) serve(q *queue, file *os.File) {
+func (a *waitQueues) serve(q *queue, file *os.File) {
 	for file != nil {
 		file = a.grant(q, flock(file, q.how))
 	}
@@ -79,7 +79,7 @@ func (a *waiting) serve(q *queue, file *os.File) {
 
 // grant gives the lock of q.on, or an error, to the first waiter, and returns the next waiter's
 // file. Without a waiter it releases the lock.
-func (a *waiting) grant(q *queue, err error) (next *os.File) {
+func (a *waitQueues) grant(q *queue, err error) (next *os.File) {
 	a.Lock()
 	defer a.Unlock()
 	if len(q.waiters) == 0 {

@@ -90,11 +90,11 @@ func OpenOwn(path string, flags int) (*os.File, error) {
 	return os.OpenFile(path, flags|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0o600)
 }
 
-// ReadOwn reads a file of the data folder of at most max bytes. Without such a file the error is
+// ReadData reads a file of the data folder of at most max bytes. Without such a file the error is
 // fs.ErrNotExist; if flame must not use it, ErrUnavailable; if it is larger, ErrInvalid.
-func ReadOwn(path string, max int64) ([]byte, error) { return readOwn(path, max, mayOthersWrite) }
+func ReadData(path string, max int64) ([]byte, error) { return readOwn(path, max, mayOthersWrite) }
 
-// ReadSecret is ReadOwn for a file that others must not read either.
+// ReadSecret is ReadData for a file that others must not read either.
 func ReadSecret(path string, max int64) ([]byte, error) { return readOwn(path, max, 0o077) }
 
 // readOwn reads a file whose mode has none of the barred bits.
@@ -140,12 +140,12 @@ func WriteJSON(path string, document any) error {
 	if err != nil {
 		return err
 	}
-	return WriteOwn(path, append(text, '\n'))
+	return WriteData(path, append(text, '\n'))
 }
 
-// WriteOwn replaces a file of the data folder, as Write does.
-func WriteOwn(path string, content []byte) error {
-	return Write(path, 0o600, func(to io.Writer) error {
+// WriteData replaces a file of the data folder, as Write does.
+func WriteData(path string, content []byte) error {
+	return WriteAtomic(path, 0o600, func(to io.Writer) error {
 		_, err := to.Write(content)
 		return err
 	})

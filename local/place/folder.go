@@ -21,9 +21,9 @@ type Folder struct {
 	Path string // empty if it has no place
 	Root string // real path of the project's folder; empty if Path is empty
 
-	// Hurried is for hooks: flame does not run git when it makes the folder.
+	// NoGit is for hooks: flame does not run git when it makes the folder.
 	// NoteFirstCommit does that later.
-	Hurried bool
+	NoGit bool
 
 	base     string // the folder of all projects' data
 	checkout string // where git runs
@@ -226,9 +226,9 @@ func (f *Folder) lock(ctx context.Context) (unlock func(), err error) {
 const soon = time.Second
 
 // firstCommitSoon is firstCommit with a time limit. It returns "" if git takes longer or
-// the folder is Hurried; flame then notes the commit later.
+// the folder has NoGit; flame then notes the commit later.
 func (f *Folder) firstCommitSoon(ctx context.Context) string {
-	if f.Hurried {
+	if f.NoGit {
 		return ""
 	}
 	ctx, stop := context.WithTimeout(ctx, soon)

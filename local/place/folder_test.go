@@ -68,7 +68,7 @@ func TestTheDataFolderIsInTheUsersDataFolder(t *testing.T) {
 
 	assert.False(t, s.there(f))
 	assert.NoDirExists(t, s.path("home/.local"), "a reader makes no folder")
-	f.Hurried = true
+	f.NoGit = true
 	s.ready(f)
 	for _, dir := range []string{f.Path, filepath.Dir(f.Path)} {
 		info, err := os.Stat(dir)

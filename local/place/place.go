@@ -20,9 +20,9 @@ type Place struct {
 	Dir      string // the project's folder, by its canonical name: of a worktree, its main checkout or bare repository
 	Worktree string // the checkout in use; paths of artifacts are relative to it
 
-	Alone   bool    // nothing marks this folder or one above it as a project
-	Foreign string  // the nearest repository or .flame around the start that another user owns, which therefore does not count
-	Data    *Folder // the project's data; nil until FolderOf
+	Unmarked bool    // nothing marks this folder or one above it as a project
+	Foreign  string  // the nearest repository or .flame around the start that another user owns, which therefore does not count
+	Data     *Folder // the project's data; nil until FolderOf
 
 	former string // the name that it had before it had the one of Dir; empty: none
 }
@@ -61,12 +61,12 @@ func Locate(start, home string, safe Safe) (Place, error) {
 		}
 	}
 	_, marked := owner.placeAt(start) // home may be a project by itself
-	return Place{Dir: start, Worktree: start, Alone: !marked, Foreign: owner.foreign}, nil
+	return Place{Dir: start, Worktree: start, Unmarked: !marked, Foreign: owner.foreign}, nil
 }
 
-// Given returns the place of the project in dir, which the user named. If start is in another
+// AtDir returns the place of the project in dir, which the user named. If start is in another
 // worktree of the same project, Worktree is that worktree.
-func Given(dir, start, home string, safe Safe) (Place, error) {
+func AtDir(dir, start, home string, safe Safe) (Place, error) {
 	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
 		return Place{}, core.NotFoundf(env.ProjectDir+" is %s, which is not a folder", dir).
 			WithHint("name a folder that exists, or leave it unset")

@@ -80,7 +80,7 @@ func TestLocateFindsTheProject(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			found, err := place.Locate(s.dir(tt.Start), s.path("home"), nil)
 			require.NoError(t, err)
-			assert.Equal(t, place.Place{Dir: s.path(tt.Dir), Worktree: s.path(tt.Worktree), Alone: slices.Contains(alone, tt.Dir)}, found)
+			assert.Equal(t, place.Place{Dir: s.path(tt.Dir), Worktree: s.path(tt.Worktree), Unmarked: slices.Contains(alone, tt.Dir)}, found)
 		})
 	}
 	_, err := place.Locate(s.path("missing"), s.path("home"), nil)
@@ -108,7 +108,7 @@ func TestLocateIgnoresRepositoriesOfOtherUsers(t *testing.T) {
 		} {
 			found, err := place.Locate(mine, s.path("home"), func() []string { return tt.values })
 			require.NoError(t, err)
-			want := place.Place{Dir: mine, Worktree: mine, Alone: true, Foreign: shared}
+			want := place.Place{Dir: mine, Worktree: mine, Unmarked: true, Foreign: shared}
 			if tt.safe {
 				want = place.Place{Dir: shared, Worktree: shared}
 			}
@@ -134,12 +134,12 @@ func TestAGivenProjectIsSeenFromThePresentWorktree(t *testing.T) {
 			if tt.start != "" {
 				start = s.dir(tt.start)
 			}
-			found, err := place.Given(s.path("repo"), start, s.path("home"), nil)
+			found, err := place.AtDir(s.path("repo"), start, s.path("home"), nil)
 			require.NoError(t, err)
 			assert.Equal(t, place.Place{Dir: s.path("repo"), Worktree: s.path(tt.worktree)}, found)
 		})
 	}
-	_, err := place.Given(s.path("gone"), s.base, s.path("home"), nil)
+	_, err := place.AtDir(s.path("gone"), s.base, s.path("home"), nil)
 	require.ErrorIs(t, err, core.ErrNotFound)
 	assert.Contains(t, err.Error(), "FLAME_PROJECT_DIR")
 }

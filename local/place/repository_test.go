@@ -31,7 +31,7 @@ func TestWhicheverWayOneGoesIntoAFolderItIsInTheSameProject(t *testing.T) {
 			got, err := place.Locate(start, home, nil)
 			require.NoError(t, err)
 			assert.Equal(t, []string{want, want}, []string{got.Dir, got.Worktree}, start)
-			given, err := place.Given(in("whole"), start, home, nil)
+			given, err := place.AtDir(in("whole"), start, home, nil)
 			require.NoError(t, err)
 			assert.Equal(t, []string{want, want}, []string{given.Dir, given.Worktree}, start)
 		}
@@ -106,7 +106,7 @@ func keyed(t *testing.T) (data func() *place.Folder, path string) {
 	s.dir("code")
 	data = func() *place.Folder {
 		f := s.folder("code", neverAsked(t))
-		f.Hurried = true
+		f.NoGit = true
 		return f
 	}
 	return data, filepath.Join(data().Path, "stamp-key")

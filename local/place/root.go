@@ -65,7 +65,7 @@ func noteOf(folder string) (Root, error) {
 		return Root{}, err
 	}
 	path := filepath.Join(folder, noteName)
-	content, err := ReadOwn(path, smallFile)
+	content, err := ReadData(path, smallFile)
 	switch {
 	case isMissing(err):
 		return Root{}, withoutNote(folder, err)
@@ -116,7 +116,7 @@ func writeNote(folder string, root Root) error {
 	if err != nil {
 		return err
 	}
-	return cmp.Or(WriteOwn(filepath.Join(folder, noteName), append(content, '\n')), SyncFolder(folder))
+	return cmp.Or(WriteData(filepath.Join(folder, noteName), append(content, '\n')), SyncFolder(folder))
 }
 
 // SyncFolder makes the entries of a folder durable.

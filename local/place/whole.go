@@ -11,10 +11,10 @@ import (
 	"flame/core"
 )
 
-// Write replaces a file with the output of write atomically, also if the machine crashes: it
+// WriteAtomic replaces a file with the output of write atomically, also if the machine crashes: it
 // writes a temporary file in the same folder, and renames that once it is on disk. It replaces a
 // link instead of following it, and refuses a path that is not a file, such as a device.
-func Write(file string, mode fs.FileMode, write func(io.Writer) error) error {
+func WriteAtomic(file string, mode fs.FileMode, write func(io.Writer) error) error {
 	if isSpecial(file) {
 		return core.Invalidf("%s is not a regular file", file).WithHint("name another")
 	}
@@ -40,7 +40,7 @@ func Save(file string, mode fs.FileMode, write func(io.Writer) error) error {
 		file = real
 	}
 	if !isSpecial(file) {
-		return Write(file, mode, write)
+		return WriteAtomic(file, mode, write)
 	}
 	to, err := os.OpenFile(file, os.O_WRONLY, 0)
 	if err != nil {

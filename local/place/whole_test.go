@@ -28,11 +28,11 @@ func read(t *testing.T, path string) string {
 func TestWriteIsAtomic(t *testing.T) {
 	dir := t.TempDir()
 	file := filepath.Join(dir, "file")
-	require.NoError(t, Write(file, 0o600, text("first")))
+	require.NoError(t, WriteAtomic(file, 0o600, text("first")))
 	broken := errors.New("broken")
-	assert.ErrorIs(t, Write(file, 0o600, func(to io.Writer) error { return errors.Join(text("half")(to), broken) }), broken)
+	assert.ErrorIs(t, WriteAtomic(file, 0o600, func(to io.Writer) error { return errors.Join(text("half")(to), broken) }), broken)
 	assert.Equal(t, "first", read(t, file))
-	require.NoError(t, Write(file, 0o644, text("second")))
+	require.NoError(t, WriteAtomic(file, 0o644, text("second")))
 	assert.Equal(t, "second", read(t, file))
 	info, err := os.Stat(file)
 	require.NoError(t, err)
@@ -40,7 +40,7 @@ func TestWriteIsAtomic(t *testing.T) {
 	left, err := os.ReadDir(dir)
 	require.NoError(t, err)
 	assert.Len(t, left, 1, "no other file is left")
-	assert.ErrorContains(t, Write(filepath.Join(dir, "none", "file"), 0o600, text("")), "does not exist")
+	assert.ErrorContains(t, WriteAtomic(filepath.Join(dir, "none", "file"), 0o600, text("")), "does not exist")
 }
 
 func TestSaveFollowsALink(t *testing.T) {
@@ -50,7 +50,7 @@ func TestSaveFollowsALink(t *testing.T) {
 	require.NoError(t, os.Symlink(target, link))
 	require.NoError(t, Save(link, 0o600, text("saved")))
 	assert.Equal(t, "saved", read(t, target))
-	require.NoError(t, Write(link, 0o600, text("written")))
+	require.NoError(t, WriteAtomic(link, 0o600, text("written")))
 	assert.Equal(t, "saved", read(t, target))
 	assert.Equal(t, "written", read(t, link))
 }
@@ -58,7 +58,7 @@ func TestSaveFollowsALink(t *testing.T) {
 func TestWriteReplacesNoPipe(t *testing.T) {
 	pipe := filepath.Join(t.TempDir(), "pipe")
 	require.NoError(t, syscall.Mkfifo(pipe, 0o600))
-	assert.ErrorContains(t, Write(pipe, 0o600, text("x")), "is not a regular file")
+	assert.ErrorContains(t, WriteAtomic(pipe, 0o600, text("x")), "is not a regular file")
 	got := make(chan string)
 	go func() {
 		content, _ := os.ReadFile(pipe)

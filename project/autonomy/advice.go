@@ -13,9 +13,9 @@ import (
 	"flame/project"
 )
 
-// PushQuestion has what a caller knows about the work. For a nil field, flame uses the
+// PushArgs has what a caller knows about the work. For a nil field, flame uses the
 // recorded FrameActivity.
-type PushQuestion struct {
+type PushArgs struct {
 	Frame         string // the frame; empty: the current one
 	PotentialGoal string
 	Messages      *int
@@ -24,9 +24,9 @@ type PushQuestion struct {
 	Tokens        *int
 }
 
-// PopQuestion has what a caller knows about the work. For a nil field, flame uses the
+// PopArgs has what a caller knows about the work. For a nil field, flame uses the
 // recorded FrameActivity.
-type PopQuestion struct {
+type PopArgs struct {
 	Frame           string // the frame; empty: the current one
 	SuccessSignals  []string
 	FailureSignals  []string
@@ -46,7 +46,7 @@ type Advice struct {
 }
 
 // ShouldPush evaluates whether the caller should start a new frame.
-func ShouldPush(ctx context.Context, p *project.Project, by project.Caller, q PushQuestion) (advice Advice, err error) {
+func ShouldPush(ctx context.Context, p *project.Project, by project.Caller, q PushArgs) (advice Advice, err error) {
 	err = p.Update(ctx, by, func(s *project.Op) error {
 		seen, err := Observe(s, q.Frame)
 		if err != nil {
@@ -59,7 +59,7 @@ func ShouldPush(ctx context.Context, p *project.Project, by project.Caller, q Pu
 }
 
 // ShouldPop evaluates whether the caller should end its frame.
-func ShouldPop(ctx context.Context, p *project.Project, by project.Caller, q PopQuestion) (advice Advice, err error) {
+func ShouldPop(ctx context.Context, p *project.Project, by project.Caller, q PopArgs) (advice Advice, err error) {
 	err = p.Update(ctx, by, func(s *project.Op) error {
 		seen, err := Observe(s, q.Frame)
 		if err != nil {
@@ -152,7 +152,7 @@ func (o *Observation) lookBelow(s *project.Op) error {
 }
 
 // askPush returns the advice on a new frame by the heuristics.
-func (o Observation) askPush(q PushQuestion) Advice {
+func (o Observation) askPush(q PushArgs) Advice {
 	return Advice{Frame: o.Frame, Level: o.Config.Level, Asked: true, Evaluation: core.EvaluatePush(core.PushInput{
 		Goal: o.Frame.Goal, PotentialGoal: q.PotentialGoal, Messages: given(q.Messages, o.Activity.Messages),
 		Files: given(q.Files, o.Activity.Files), Errors: given(q.Errors, o.Activity.Errors), Tokens: given(q.Tokens, o.Activity.Tokens),
@@ -161,7 +161,7 @@ func (o Observation) askPush(q PushQuestion) Advice {
 
 // askPop returns the advice on ending the frame by the heuristics. A frame in which nothing has
 // happened never ends, unless the caller says what has.
-func (o Observation) askPop(q PopQuestion) Advice {
+func (o Observation) askPop(q PopArgs) Advice {
 	a := Advice{Frame: o.Frame, Level: o.Config.Level, Asked: true, Evaluation: core.EvaluatePop(core.PopInput{
 		Goal: o.Frame.Goal, Artifacts: o.Frame.Artifacts, SuccessSignals: q.SuccessSignals, FailureSignals: q.FailureSignals,
 		NoProgressTurns: given(q.NoProgressTurns, o.Activity.NoProgressTurns), Tokens: given(q.Tokens, o.Activity.Tokens),
@@ -217,12 +217,12 @@ func (o Observation) moment() evidence.Moment {
 	}
 }
 
-// WeighPush suggests a frame for the work that a prompt asks for, if it is worth one. At level
+// SuggestPush suggests a frame for the work that a prompt asks for, if it is worth one. At level
 // auto it starts the frame: with activate if the prompt says that a planned child of this
 // machine should begin, else as a new frame. It withdraws the suggestion of an earlier prompt
 // and, if the prompt asks for more of the present work, the suggestion to end that. It does
 // not judge late events.
-func WeighPush(s *project.Op, prompt string, activate func(*project.Op, core.Frame) error) error {
+func SuggestPush(s *project.Op, prompt string, activate func(*project.Op, core.Frame) error) error {
 	seen, err := Observe(s, "")
 	if err != nil || s.Project.Replaying || seen.Config.Level == core.AutonomyManual || seen.Frame.ID == "" {
 		return err
@@ -249,7 +249,7 @@ func WeighPush(s *project.Op, prompt string, activate func(*project.Op, core.Fra
 	if s.Rule = ""; err != nil {
 		return err
 	}
-	return NoteDone(s, advice)
+	return NoteAutoMove(s, advice)
 }
 
 // begin starts a new child of a frame, and makes it the caller's current frame.
@@ -306,8 +306,8 @@ func Advise(s *project.Op, advice *Advice) error {
 	return withdraw(s, advice.Frame.ID, advice.Type)
 }
 
-// NoteDone records that flame followed its own advice, at level auto.
-func NoteDone(s *project.Op, advice Advice) error {
+// NoteAutoMove records that flame followed its own advice, at level auto.
+func NoteAutoMove(s *project.Op, advice Advice) error {
 	done, waited, err := take(s, advice.Frame.ID, advice.Type)
 	if err != nil {
 		return err

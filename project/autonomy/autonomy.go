@@ -47,7 +47,7 @@ func fill(s *project.Op, state *State) (err error) {
 	if state.History, err = historyOf(s); err != nil {
 		return err
 	}
-	shown, err := Injectable(s)
+	shown, err := ContextSuggestions(s)
 	if len(shown) > 0 {
 		state.Preview = core.FormatSuggestions(shown)
 	}
@@ -133,9 +133,9 @@ func configOf(s *project.Op) (core.AutonomyConfig, error) {
 	return settingAutonomy.In(s.Tx, s.Project.Autonomy)
 }
 
-// Judges reports whether flame judges events by itself: it does not at level manual, and not
+// Enabled reports whether flame judges events by itself: it does not at level manual, and not
 // late events.
-func Judges(s *project.Op) (bool, error) {
+func Enabled(s *project.Op) (bool, error) {
 	config, err := configOf(s)
 	return config.Level != core.AutonomyManual && !s.Project.Replaying, err
 }

@@ -61,7 +61,7 @@ func TestARepeatedSuggestionIsRefreshed(t *testing.T) {
 	assert.Equal(t, 1, state.Stats.TotalSuggestions)
 	f.Clock += 200_000
 	assert.Empty(t, autonomyNow(f, projecttest.Host("s")).Pending)
-	require.NoError(t, sweep.Once(f.Ctx, f.Project))
+	require.NoError(t, sweep.RunOnce(f.Ctx, f.Project))
 	assert.Equal(t, 1, autonomyNow(f, projecttest.Host("s")).Stats.Ignored)
 }
 
@@ -82,7 +82,7 @@ func TestAPushActsOnTheSuggestionOfItsSession(t *testing.T) {
 	assert.NotZero(t, state.History[0].ActedAt)
 	assert.Contains(t, f.Kinds(frame.ID), core.SuggestionActed)
 	f.Clock += 1_000_000
-	require.NoError(t, sweep.Once(f.Ctx, f.Project))
+	require.NoError(t, sweep.RunOnce(f.Ctx, f.Project))
 	assert.Zero(t, autonomyNow(f, projecttest.Host("s")).Stats.Ignored, "what was acted upon is not ignored")
 }
 
@@ -91,7 +91,7 @@ func TestASuggestionShowsOnlyInTheFrameItIsAbout(t *testing.T) {
 	f := projecttest.New(t)
 	s := projecttest.Host("s")
 	about := f.Push(s, "Implement user authentication")
-	_, err := autonomy.ShouldPop(f.Ctx, f.Project, s, autonomy.PopQuestion{Tokens: new(95_000)})
+	_, err := autonomy.ShouldPop(f.Ctx, f.Project, s, autonomy.PopArgs{Tokens: new(95_000)})
 	require.NoError(t, err)
 	const shown = "FLAME SUGGESTION"
 	assert.Contains(t, f.Context(s, "").Text, shown)
@@ -139,18 +139,18 @@ func TestMissingArgumentsComeFromTheRecordedActivity(t *testing.T) {
 	for range 5 {
 		require.NoError(t, turns.End(f.Ctx, f.Project, projecttest.Host("s"), turns.EndReport{}))
 	}
-	advice, err := autonomy.ShouldPush(f.Ctx, f.Project, projecttest.Host("s"), autonomy.PushQuestion{})
+	advice, err := autonomy.ShouldPush(f.Ctx, f.Project, projecttest.Host("s"), autonomy.PushArgs{})
 	require.NoError(t, err)
 	assert.Equal(t, []core.HeuristicScore{
 		{Name: "failure_boundary", Score: 45, Facts: "errors 3"}, {Name: "context_switch", Score: 10, Facts: "files 3"},
 		{Name: "complexity", Score: 55, Facts: "messages 21, files 3"}, {Name: "duration", Score: 0, Facts: "tokens 0"},
 	}, advice.Scores)
-	advice, err = autonomy.ShouldPush(f.Ctx, f.Project, projecttest.Host("s"), autonomy.PushQuestion{Errors: new(0), Tokens: new(60_000)})
+	advice, err = autonomy.ShouldPush(f.Ctx, f.Project, projecttest.Host("s"), autonomy.PushArgs{Errors: new(0), Tokens: new(60_000)})
 	require.NoError(t, err)
 	assert.Zero(t, advice.Scores[0].Score, "a passed zero counts")
 	assert.Equal(t, 70, advice.Scores[3].Score, "and so do passed tokens")
 
-	pop, err := autonomy.ShouldPop(f.Ctx, f.Project, projecttest.Host("s"), autonomy.PopQuestion{})
+	pop, err := autonomy.ShouldPop(f.Ctx, f.Project, projecttest.Host("s"), autonomy.PopArgs{})
 	require.NoError(t, err)
 	assert.Equal(t, 40, pop.Scores[1].Score, "4 turns without progress")
 }
@@ -160,12 +160,12 @@ func TestAPopIsNotSuggestedForARoot(t *testing.T) {
 	f := projecttest.New(t)
 	_, err := stack.SetGoal(f.Ctx, f.Project, projecttest.Host("s"), "", "Implement user authentication", "")
 	require.NoError(t, err)
-	advice, err := autonomy.ShouldPop(f.Ctx, f.Project, projecttest.Host("s"), autonomy.PopQuestion{Tokens: new(95_000)})
+	advice, err := autonomy.ShouldPop(f.Ctx, f.Project, projecttest.Host("s"), autonomy.PopArgs{Tokens: new(95_000)})
 	require.NoError(t, err)
 	assert.True(t, advice.Recommended)
 	assert.False(t, advice.Queued)
 	f.Push(projecttest.Host("s"), "below")
-	advice, err = autonomy.ShouldPop(f.Ctx, f.Project, projecttest.Host("s"), autonomy.PopQuestion{Tokens: new(95_000)})
+	advice, err = autonomy.ShouldPop(f.Ctx, f.Project, projecttest.Host("s"), autonomy.PopArgs{Tokens: new(95_000)})
 	require.NoError(t, err)
 	assert.True(t, advice.Queued)
 	f.Pop(projecttest.Host("s"), "done")
@@ -199,20 +199,20 @@ func TestAnAskedAnswerFollowsTheFactsThatAreGiven(t *testing.T) {
 	s := projecttest.Host("s")
 	f.Push(s, "outer")
 	f.Push(s, "Implement user authentication")
-	push, err := autonomy.ShouldPush(f.Ctx, f.Project, s, autonomy.PushQuestion{
+	push, err := autonomy.ShouldPush(f.Ctx, f.Project, s, autonomy.PushArgs{
 		PotentialGoal: "Design the billing database", Messages: new(25), Files: &[]string{"a", "b", "c", "d", "e", "f"}, Errors: new(4), Tokens: new(60_000),
 	})
 	require.NoError(t, err)
 	assert.Equal(t, []any{true, 100, 75}, []any{push.Recommended, push.Confidence, push.Mean}, "80, 80, 70 and 70 are a clear yes")
 	for name, tt := range map[string]struct {
-		q      autonomy.PopQuestion
+		q      autonomy.PopArgs
 		yes    bool
 		status core.Status
 	}{
-		"no progress and failures": {autonomy.PopQuestion{NoProgressTurns: new(6), FailureSignals: []string{"a", "b", "c", "d"}}, true, core.Failed},
-		"a full default window":    {autonomy.PopQuestion{Tokens: new(95_000)}, true, core.Completed},
-		"half of a larger one":     {autonomy.PopQuestion{Tokens: new(95_000), ContextLimit: 200_000}, false, core.Completed},
-		"nothing":                  {autonomy.PopQuestion{}, false, core.Completed},
+		"no progress and failures": {autonomy.PopArgs{NoProgressTurns: new(6), FailureSignals: []string{"a", "b", "c", "d"}}, true, core.Failed},
+		"a full default window":    {autonomy.PopArgs{Tokens: new(95_000)}, true, core.Completed},
+		"half of a larger one":     {autonomy.PopArgs{Tokens: new(95_000), ContextLimit: 200_000}, false, core.Completed},
+		"nothing":                  {autonomy.PopArgs{}, false, core.Completed},
 	} {
 		pop, err := autonomy.ShouldPop(f.Ctx, f.Project, s, tt.q)
 		require.NoError(t, err)

@@ -17,7 +17,7 @@ import (
 // suggestPop has an end of the caller's frame suggested.
 func suggestPop(f *projecttest.Fixture, by project.Caller) {
 	f.T.Helper()
-	advice, err := autonomy.ShouldPop(f.Ctx, f.Project, by, autonomy.PopQuestion{Tokens: new(95_000)})
+	advice, err := autonomy.ShouldPop(f.Ctx, f.Project, by, autonomy.PopArgs{Tokens: new(95_000)})
 	require.NoError(f.T, err)
 	require.True(f.T, advice.Queued)
 }
@@ -33,7 +33,7 @@ func TestSuggestionsAreCountedByWhatBecameOfThem(t *testing.T) {
 		"expired": {func(f *projecttest.Fixture) {
 			suggestPop(f, s)
 			f.Clock += core.SuggestionLife
-			require.NoError(f.T, sweep.Once(f.Ctx, f.Project))
+			require.NoError(f.T, sweep.RunOnce(f.Ctx, f.Project))
 		}, 1, 0, 1},
 		"found expired by the next one, before any sweep": {func(f *projecttest.Fixture) {
 			suggestPop(f, s)

@@ -118,9 +118,9 @@ func (c *SessionActivity) window() int {
 	return cmp.Or(c.Window, c.RequestWindow, published)
 }
 
-// NoteModel is Ask for the SessionActivity of the step's session, unless the session has ended.
+// NoteModel is AddRequest for the SessionActivity of the step's session, unless the session has ended.
 func NoteModel(s *project.Op, model string, window int) error {
-	if s.Fresh || s.Session.State == core.SessionEnded {
+	if s.NewSession || s.Session.State == core.SessionEnded {
 		return nil
 	}
 	return UpdateScene(s, func(c *SessionActivity) { c.AddRequest(model, window) })

@@ -52,9 +52,9 @@ func amend(s *project.Op, change func(live []core.Suggestion) (left []core.Sugge
 	return saveSuggestions(s, change(live))
 }
 
-// Injectable returns the suggestions that belong in the caller's context: those about
+// ContextSuggestions returns the suggestions that belong in the caller's context: those about
 // the frame it works in.
-func Injectable(s *project.Op) ([]core.Suggestion, error) {
+func ContextSuggestions(s *project.Op) ([]core.Suggestion, error) {
 	config, err := configOf(s)
 	if err != nil || !config.SuggestInContext || config.Level == core.AutonomyManual {
 		return nil, err

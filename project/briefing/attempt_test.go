@@ -18,7 +18,7 @@ func TestTheAnswerToTheSameTaskIsNoNews(t *testing.T) {
 	by := projecttest.Host("s")
 	f.Push(by, "work")
 	delegate := func(session, task string) core.Frame {
-		made, err := f.Delegate(by, children.Delegation{
+		made, err := f.Delegate(by, children.DelegateArgs{
 			Agent: "agent-" + session, Goal: "vote", Session: session, Host: "claude-code", Attempt: briefing.TaskIdentity{Task: task},
 		})
 		require.NoError(t, err)

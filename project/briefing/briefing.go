@@ -20,9 +20,9 @@ type Briefing struct {
 	Full bool // the whole context, not only the changes
 }
 
-// TakeGiven reports whether the session's first context came with its task, and records
+// TakeGivenContext reports whether the session's first context came with its task, and records
 // that its agent knows that context. It reports true only once.
-func TakeGiven(s *project.Op) (bool, error) {
+func TakeGivenContext(s *project.Op) (bool, error) {
 	mine, err := project.RecordHookState.Find(s.Tx, s.Session.ID)
 	if err != nil || !mine.ContextGiven {
 		return false, err
@@ -45,7 +45,7 @@ func FullContext(s *project.Op, maxChars int) (b Briefing, err error) {
 	items, wrong := openItems(s)
 	behind := strings.Trim(items+"\n\n"+words, "\n")
 	if maxChars > 0 && behind != "" {
-		maxChars = max(1, maxChars-core.Units(behind)-len("\n\n"))
+		maxChars = max(1, maxChars-core.UTF16Len(behind)-len("\n\n"))
 	}
 	b = whole(s, around, maxChars)
 	b.Text = strings.Trim(b.Text+"\n\n"+behind, "\n")
@@ -114,22 +114,22 @@ func around(s *project.Op) (around core.ContextInput, err error) {
 	if around, err = surroundings(s, frame, terms); err != nil {
 		return around, err
 	}
-	around.Suggestions, err = autonomy.Injectable(s)
+	around.Suggestions, err = autonomy.ContextSuggestions(s)
 	return around, err
 }
 
-// SaveTold records, in the log and in the session's presence, that its agent received b.
-func SaveTold(s *project.Op, b Briefing) error {
-	seen, err := LogTold(s, b)
+// NoteDelivered records, in the log and in the session's presence, that its agent received b.
+func NoteDelivered(s *project.Op, b Briefing) error {
+	seen, err := LogDelivered(s, b)
 	if err != nil {
 		return err
 	}
 	return project.RecordHookState.Change(s.Tx, s.Session.ID, func(mine *project.HookState) { mine.LastSeq, mine.ContextOwed = seen, false })
 }
 
-// LogTold records in the log that the session's agent received b, and returns the last
+// LogDelivered records in the log that the session's agent received b, and returns the last
 // event that the agent then knows of.
-func LogTold(s *project.Op, b Briefing) (int64, error) {
+func LogDelivered(s *project.Op, b Briefing) (int64, error) {
 	if b.Text != "" {
 		kind := "changes"
 		if b.Full {
@@ -161,10 +161,10 @@ func OnFirstPrompt(s *project.Op, maxChars int) (b Briefing, err error) {
 	return b, err
 }
 
-// Opening returns the full context for a conversation that begins, or with again for one
+// StartContext returns the full context for a conversation that begins, or with again for one
 // that resumes or lost its past. A conversation that begins gets the context only if it
 // contains more than the prompt itself. A subagent gets it only if the settings allow that.
-func Opening(s *project.Op, again bool) (b Briefing, err error) {
+func StartContext(s *project.Op, again bool) (b Briefing, err error) {
 	config, err := s.SubagentConfig()
 	if err != nil || s.Session.Parent != "" && !config.InjectParentContext {
 		return b, err
@@ -291,7 +291,7 @@ func begin(s *project.Op, maxChars int, brief func(*project.Op, int) (Briefing, 
 	if b, err = WithNotices(s, maxChars, func(left int) (Briefing, error) { return brief(s, left) }); err != nil || b.Text == "" {
 		return b, err
 	}
-	return b, SaveTold(s, b)
+	return b, NoteDelivered(s, b)
 }
 
 // hasNews reports whether Begin has anything to say: about the session's frame, about

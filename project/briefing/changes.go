@@ -76,7 +76,7 @@ func composeSummaries(s *project.Op, changes []core.FrameChange) error {
 			ended = append(ended, &changes[i].Frame)
 		}
 	}
-	composed, err := project.ComposeAll(s.Tx, ended...)
+	composed, err := project.ComposeSummaries(s.Tx, ended...)
 	for i := range changes {
 		changes[i].Composed = composed[changes[i].Frame.ID]
 	}
@@ -111,8 +111,8 @@ func changes(s *project.Op, events []core.Event, frame core.Frame) (list []*core
 	return list, nil
 }
 
-// A saying is the part of an event's data that matters to others.
-type saying struct {
+// A eventContent is the part of an event's data that matters to others.
+type eventContent struct {
 	By       string   `json:"by"`
 	Machine  string   `json:"machine"`
 	Fields   []string `json:"fields"`
@@ -120,18 +120,18 @@ type saying struct {
 }
 
 // saidIn returns the saying of an event.
-func saidIn(e core.Event) (said saying) {
+func saidIn(e core.Event) (said eventContent) {
 	_ = json.Unmarshal(e.Data, &said) // data of another form says nothing here
 	return said
 }
 
 // criteria reports whether the event changes success criteria.
-func (said saying) criteria() bool { return slices.Contains(said.Fields, "successCriteria") }
+func (said eventContent) criteria() bool { return slices.Contains(said.Fields, "successCriteria") }
 
 // matters reports whether others need to know about the event: an end, a decision, a goal or
 // criteria, but not every file. The agent that works in frame current also needs to know that
 // another machine took that frame over.
-func (said saying) matters(e core.Event, current string) bool {
+func (said eventContent) matters(e core.Event, current string) bool {
 	switch e.Event {
 	case core.FrameCreated:
 		return said.By != ""
@@ -145,7 +145,7 @@ func (said saying) matters(e core.Event, current string) bool {
 
 // addTo adds the event to the change of its frame. If flame acted for the agent itself, it
 // leaves out the summary: the agent wrote it.
-func (said saying) addTo(change *core.FrameChange, e core.Event, own bool) {
+func (said eventContent) addTo(change *core.FrameChange, e core.Event, own bool) {
 	if said.By != "" {
 		change.By = said.By
 	}
@@ -160,7 +160,7 @@ func (said saying) addTo(change *core.FrameChange, e core.Event, own bool) {
 
 // newsOf returns an empty change of a frame. Without a relation, the frame does not
 // concern the agent.
-func newsOf(s *project.Op, id string, sight map[string]core.Relation, hides hiding) (*core.FrameChange, error) {
+func newsOf(s *project.Op, id string, sight map[string]core.Relation, hides hiddenAttempts) (*core.FrameChange, error) {
 	frame, err := s.Tx.Frame(id)
 	if errors.Is(err, core.ErrNotFound) {
 		return &core.FrameChange{}, nil
@@ -183,7 +183,7 @@ func below(parent string) string { return "below " + parent }
 
 // sight returns the relations of the frames that an agent in frame sees, by
 // their ids or by below of their parent's id, and the frames that are hidden from the agent.
-func sight(s *project.Op, frame core.Frame) (map[string]core.Relation, hiding, error) {
+func sight(s *project.Op, frame core.Frame) (map[string]core.Relation, hiddenAttempts, error) {
 	above, err := s.Tx.Ancestors(frame.ID, project.MaxAncestors)
 	if err != nil {
 		return nil, nil, err
@@ -227,5 +227,5 @@ func freshSuggestions(s *project.Op, since int64) (fresh []core.Suggestion, err 
 	if err != nil || len(made) == 0 {
 		return nil, err
 	}
-	return autonomy.Injectable(s)
+	return autonomy.ContextSuggestions(s)
 }

@@ -36,15 +36,15 @@ type Contexts struct {
 	cache contextCache
 }
 
-// Of returns the context of the caller's frame, or of the frame that ref names.
+// Context returns the context of the caller's frame, or of the frame that ref names.
 // maxChars limits its text in characters; 0 sets no limit.
-func (c *Contexts) Of(ctx context.Context, by project.Caller, ref string, maxChars int) (fc FrameContext, err error) {
+func (c *Contexts) Context(ctx context.Context, by project.Caller, ref string, maxChars int) (fc FrameContext, err error) {
 	p := c.Project
 	err = p.View(ctx, by, func(s *project.Op) error {
 		if fc.Frame, err = s.Resolve(ref); err != nil {
 			return err
 		}
-		suggestions, err := autonomy.Injectable(s)
+		suggestions, err := autonomy.ContextSuggestions(s)
 		if err != nil {
 			return err
 		}
@@ -230,7 +230,7 @@ func surroundings(s *project.Op, frame core.Frame, t terms) (around core.Context
 	if around.Uncles, err = hides.visible(s, around.Uncles); err != nil {
 		return around, err
 	}
-	return around, errors.Join(project.TellBelow(s.Tx, &around), tellRecorded(s, &around))
+	return around, errors.Join(project.AddOutcomes(s.Tx, &around), tellRecorded(s, &around))
 }
 
 // contextParts are the parts of a frame's record that contexts use.
@@ -272,15 +272,15 @@ type TaskIdentity struct {
 // Attempts are by the id of the agent's frame.
 const Attempts project.RecordKind[TaskIdentity] = "frame.attempt"
 
-// A hiding has the Attempts of an agent, by the parent that the agent's own frame shares with
+// A hiddenAttempts has the Attempts of an agent, by the parent that the agent's own frame shares with
 // frames of other agents. The agent must not see those that attempt the same.
-type hiding map[string]TaskIdentity
+type hiddenAttempts map[string]TaskIdentity
 
 // hidden returns the hiding of the agent that works in frame, below these ancestors. Once
 // flame knows an agent's session, the agent's frame belongs to another session than the
 // frame above.
-func hidden(s *project.Op, frame core.Frame, ancestors []core.Frame) (hiding, error) {
-	hides := hiding{}
+func hidden(s *project.Op, frame core.Frame, ancestors []core.Frame) (hiddenAttempts, error) {
+	hides := hiddenAttempts{}
 	for i, above := range ancestors[:min(len(ancestors), 1+maxUncleTiers)] {
 		if i == 0 || frame.Session != above.Session {
 			mine, known, err := Attempts.Get(s.Tx, frame.ID)
@@ -298,7 +298,7 @@ func hidden(s *project.Op, frame core.Frame, ancestors []core.Frame) (hiding, er
 
 // hides reports whether a frame is hidden that lies beside the agent's, or beside a frame
 // above that.
-func (h hiding) hides(s *project.Op, frame core.Frame) (bool, error) {
+func (h hiddenAttempts) hides(s *project.Op, frame core.Frame) (bool, error) {
 	mine, some := h[frame.Parent]
 	if !some {
 		return false, nil
@@ -309,7 +309,7 @@ func (h hiding) hides(s *project.Op, frame core.Frame) (bool, error) {
 }
 
 // visible returns the frames that are not hidden.
-func (h hiding) visible(s *project.Op, frames []core.Frame) ([]core.Frame, error) {
+func (h hiddenAttempts) visible(s *project.Op, frames []core.Frame) ([]core.Frame, error) {
 	return project.Filter(frames, func(frame core.Frame) (bool, error) {
 		hides, err := h.hides(s, frame)
 		return !hides, err

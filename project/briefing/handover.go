@@ -14,19 +14,19 @@ import (
 // maxHandover limits the text of a handover, in UTF-16 code units.
 const maxHandover = 6000
 
-// A Handover is the work of a frame for the session that continues it.
-type Handover struct {
+// A FirstPrompt is the work of a frame for the session that continues it.
+type FirstPrompt struct {
 	Frame core.Frame
 	Text  string // the first prompt of that session
 }
 
-// HandOver returns the work of a frame. Without an id, the frame is the caller's or, if the caller
-// has none, the first one that flame would offer to a new session. HandOver changes nothing: the
+// FirstPromptFor returns the work of a frame. Without an id, the frame is the caller's or, if the caller
+// has none, the first one that flame would offer to a new session. FirstPromptFor changes nothing: the
 // session that continues takes the frame up by itself. The texts of frames are escaped and marked
 // as data, because others than the user wrote them. The error is a Problem of kind
 // core.ErrNotFound if there is no such frame, and of kind core.ErrInvalid if the frame was
 // invalidated.
-func HandOver(ctx context.Context, p *project.Project, by project.Caller, id string) (h Handover, err error) {
+func FirstPromptFor(ctx context.Context, p *project.Project, by project.Caller, id string) (h FirstPrompt, err error) {
 	err = p.View(ctx, by, func(s *project.Op) error {
 		if h.Frame, err = handedOver(s, id); err != nil {
 			return err
@@ -50,7 +50,7 @@ const maxAround = 50
 
 // closingOf returns a frame that is handed over, with its place in the tree.
 func closingOf(s *project.Op, frame core.Frame) (c summaries.Continuation, err error) {
-	if c, _, err = project.ClosingOf(s.Tx, frame); err != nil {
+	if c, _, err = project.ContinuationOf(s.Tx, frame); err != nil {
 		return c, err
 	}
 	if c.Above, err = s.Tx.Ancestors(frame.ID, 0); err != nil {
@@ -73,7 +73,7 @@ func closingOf(s *project.Op, frame core.Frame) (c summaries.Continuation, err e
 	return c, err
 }
 
-// handedOver returns the frame of HandOver.
+// handedOver returns the frame of FirstPromptFor.
 func handedOver(s *project.Op, id string) (frame core.Frame, err error) {
 	if id != "" {
 		frame, err = s.Resolve(id)

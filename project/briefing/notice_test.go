@@ -36,7 +36,7 @@ func TestOnlyTheNextBriefingContainsANotice(t *testing.T) {
 		return b.Text
 	}
 	attend := func(f *projecttest.Fixture, id string) string {
-		a, err := turns.Amend(f.Ctx, f.Project, s, turns.Request{History: projecttest.Asked(id)})
+		a, err := turns.EditRequest(f.Ctx, f.Project, s, turns.Request{History: projecttest.Asked(id)})
 		require.NoError(f.T, err)
 		if len(a.After) == 0 {
 			return ""
@@ -65,7 +65,7 @@ func TestOnlyTheNextBriefingContainsANotice(t *testing.T) {
 		}, attend, ""},
 		"with a request, beside what changed": {func(f *projecttest.Fixture) {
 			f.Push(s, "work")
-			_, err := turns.Amend(f.Ctx, f.Project, s, turns.Request{History: projecttest.Asked("m0")})
+			_, err := turns.EditRequest(f.Ctx, f.Project, s, turns.Request{History: projecttest.Asked("m0")})
 			require.NoError(f.T, err)
 			f.Decide(projecttest.Shell, f.Current(s), "use B")
 		}, attend, "use B"},

@@ -69,7 +69,7 @@ func finished(s *project.Op) (left core.EndedRoot, err error) {
 		if owner != "" || root.Session == s.Session.ID {
 			continue
 		}
-		c, ok, err := project.ClosingOf(s.Tx, root)
+		c, ok, err := project.ContinuationOf(s.Tx, root)
 		if err != nil || !ok || len(c.Open()) == 0 {
 			return left, err
 		}

@@ -62,7 +62,7 @@ func Dialogs(s *project.Op, history []fold.Message) ([]UserWords, error) {
 			said = append(said, UserWords{m.Name, m.UserWords})
 		}
 	}
-	if len(said) == 0 || s.Fresh || s.Session.Parent != "" {
+	if len(said) == 0 || s.NewSession || s.Session.Parent != "" {
 		return nil, nil
 	}
 	known, err := recordUserWords.Find(s.Tx, s.Session.ID)

@@ -12,8 +12,8 @@ import (
 	"flame/project/stack"
 )
 
-// A Delegation asks for the frame of an agent that flame starts itself.
-type Delegation struct {
+// A DelegateArgs asks for the frame of an agent that flame starts itself.
+type DelegateArgs struct {
 	Agent    string // the agent's id
 	Under    string // parent of the new frame; empty: the caller's current frame
 	Goal     string
@@ -25,8 +25,8 @@ type Delegation struct {
 	Attempt  briefing.TaskIdentity
 }
 
-// Delegated is the result of Delegate.
-type Delegated struct {
+// DelegateResult is the result of Delegate.
+type DelegateResult struct {
 	Frame   core.Frame
 	Caller  core.Session // the session that asked for the agent
 	Context string       // with which the agent should begin
@@ -35,12 +35,12 @@ type Delegated struct {
 
 // Delegate makes the frame of an agent, and its session below the caller's, in the
 // transaction that records the agent.
-func Delegate(p *project.Project, tx project.Tx, by project.Caller, d Delegation) (made Delegated, err error) {
-	if d.Goal, err = project.Clean("description", d.Goal); err != nil {
+func Delegate(p *project.Project, tx project.Tx, by project.Caller, d DelegateArgs) (made DelegateResult, err error) {
+	if d.Goal, err = project.RequiredText("description", d.Goal); err != nil {
 		return made, err
 	}
 	s := p.Step(tx, by)
-	if err := s.Enter(); err != nil {
+	if err := s.LoadSession(); err != nil {
 		return made, err
 	}
 	err = s.Change(func(s *project.Op) error {
@@ -58,7 +58,8 @@ func Delegate(p *project.Project, tx project.Tx, by project.Caller, d Delegation
 			return err
 		}
 		work := project.AgentWork{Frame: made.Frame.ID, Parent: s.Session.ID, Host: d.Host, Title: d.Title, Given: made.Context != ""}
-		return errors.Join(project.RecordAgentWork.Save(s.Tx, d.Agent, work), project.RecordAgentFrame.Save(s.Tx, made.Frame.ID, d.Agent), s.Join(d.Agent, d.Session))
+		return errors.Join(project.RecordAgentWork.Save(s.Tx, d.Agent, work), project.RecordAgentFrame.Save(s.Tx, made.Frame.ID, d.Agent),
+			s.BindAgentSession(d.Agent, d.Session))
 	})
 	made.Caller, made.Log = s.Session, func() { project.WriteLog(s) }
 	return made, err
@@ -74,7 +75,7 @@ func delegateUnder(s *project.Op, ref string) (string, error) {
 	}
 	parent, err := s.Resolve(ref)
 	if err == nil {
-		err = s.MayWork(parent)
+		err = s.CheckLocal(parent)
 	}
 	if err == nil && parent.Status != core.InProgress {
 		err = core.Invalidf("%s is %s, so no agent can work below it", parent.ID, parent.Status).
@@ -119,7 +120,7 @@ func isAgents(s *project.Op, frame core.Frame) (bool, error) {
 func EndDelegation(ctx context.Context, p *project.Project, by project.Caller, frame string, ended EndReport) error {
 	return p.Update(ctx, by, func(s *project.Op) error {
 		s.Agent = ended.Agent
-		how := project.Ending{End: ended.End, Last: ended.Last, Agent: true}
+		how := project.ChildOutcome{End: ended.End, Last: ended.Last, Agent: true}
 		session, err := s.Tx.Session(ended.Session)
 		if err == nil && session.Root == frame {
 			return endChild(s, session.ID, how)
@@ -131,9 +132,9 @@ func EndDelegation(ctx context.Context, p *project.Project, by project.Caller, f
 	})
 }
 
-// EndAbove ends the frame above an agent's frame, if it is still in progress, because the
+// EndParentFrame ends the frame above an agent's frame, if it is still in progress, because the
 // agent did not do the work that the session handed over to it.
-func EndAbove(ctx context.Context, p *project.Project, by project.Caller, frame string, status core.Status, why string) error {
+func EndParentFrame(ctx context.Context, p *project.Project, by project.Caller, frame string, status core.Status, why string) error {
 	return p.Update(ctx, by, func(s *project.Op) error {
 		f, err := s.Tx.Frame(frame)
 		if err != nil || f.Parent == "" {
@@ -147,9 +148,9 @@ func EndAbove(ctx context.Context, p *project.Project, by project.Caller, frame 
 	})
 }
 
-// OpenAbove returns the nearest frame in progress above a frame, for work that continues the
+// OpenAncestor returns the nearest frame in progress above a frame, for work that continues the
 // frame's; empty without one. It reopens a root that ended only because its session ended.
-func OpenAbove(ctx context.Context, p *project.Project, frame string) (open string, err error) {
+func OpenAncestor(ctx context.Context, p *project.Project, frame string) (open string, err error) {
 	by := project.Caller{Host: project.CommandLine, Trust: project.TrustFlame}
 	err = p.Run(ctx, by, func(s *project.Op) error {
 		f, err := s.Tx.Frame(frame)
@@ -159,7 +160,7 @@ func OpenAbove(ctx context.Context, p *project.Project, frame string) (open stri
 		if open, err = s.NearestOpen(f.Parent); open != "" || err != nil {
 			return err
 		}
-		root, err := s.Top(f)
+		root, err := s.RootOf(f)
 		if err != nil {
 			return err
 		}
@@ -173,7 +174,7 @@ func OpenAbove(ctx context.Context, p *project.Project, frame string) (open stri
 			if err != nil {
 				return err
 			}
-			return s.As(session, (*project.Op).ResumeRoot)
+			return s.AsSession(session, (*project.Op).ResumeRoot)
 		})
 	})
 	return open, err

@@ -29,7 +29,7 @@ type EndReport struct {
 // child may still complete. An unknown child stays unknown.
 func End(ctx context.Context, p *project.Project, by project.Caller, ended EndReport) error {
 	return p.Run(ctx, by, func(s *project.Op) error {
-		if s.Fresh {
+		if s.NewSession {
 			return nil
 		}
 		return s.Change(func(s *project.Op) error { return end(s, ended) })
@@ -49,7 +49,7 @@ func end(s *project.Op, ended EndReport) error {
 			}
 		}
 		if id == "" && asked.Child == "" {
-			return endCall(s, ended.Call, asked, project.Ending{End: ended.End, Last: ended.Last})
+			return endCall(s, ended.Call, asked, project.ChildOutcome{End: ended.End, Last: ended.Last})
 		}
 		if id == "" {
 			id = asked.Child
@@ -61,7 +61,7 @@ func end(s *project.Op, ended EndReport) error {
 	if err := frameAtLast(s, id, ended.Messages); err != nil {
 		return err
 	}
-	if err := endChild(s, id, project.Ending{End: ended.End, Last: ended.Last}); err != nil {
+	if err := endChild(s, id, project.ChildOutcome{End: ended.End, Last: ended.Last}); err != nil {
 		return err
 	}
 	if err := countChildLater(s, id, ended.Transcript); err != nil {
@@ -77,7 +77,7 @@ func frameAtLast(s *project.Op, child string, messages int) error {
 	if err != nil || !session.Tracked || session.HasFrame() || session.IsCompleted {
 		return project.IgnoreMissing(err)
 	}
-	return s.As(session, func(s *project.Op) error {
+	return s.AsSession(session, func(s *project.Op) error {
 		s.Session.MessageCount = max(s.Session.MessageCount, messages)
 		return tryHeuristics(s)
 	})
@@ -89,7 +89,7 @@ func countChildLater(s *project.Op, child, path string) error {
 	if err != nil || path == "" {
 		return project.IgnoreMissing(err)
 	}
-	return s.As(session, func(s *project.Op) error { return s.CountLater(path) })
+	return s.AsSession(session, func(s *project.Op) error { return s.CountLater(path) })
 }
 
 // handedOver records that the host gave the child's summary to the parent, if text contains
@@ -107,7 +107,7 @@ func handedOver(s *project.Op, child, text string) error {
 }
 
 // endChild is End for a session whose id is known.
-func endChild(s *project.Op, id string, how project.Ending) error {
+func endChild(s *project.Op, id string, how project.ChildOutcome) error {
 	session, err := s.Tx.Session(id)
 	if err != nil || session.Parent == "" || session.IsCompleted && how.End != core.ChildCompleted {
 		return project.IgnoreMissing(err)
@@ -129,7 +129,7 @@ func endChild(s *project.Op, id string, how project.Ending) error {
 	if err := endLater(s, id, nil); err != nil {
 		return err
 	}
-	if err := s.As(session, func(s *project.Op) error { return endHere(s, how) }); err != nil {
+	if err := s.AsSession(session, func(s *project.Op) error { return endHere(s, how) }); err != nil {
 		return err
 	}
 	if session, err = s.Tx.Session(id); err != nil {
@@ -139,7 +139,7 @@ func endChild(s *project.Op, id string, how project.Ending) error {
 }
 
 // endHere ends the session of a child, with its frames.
-func endHere(s *project.Op, how project.Ending) error {
+func endHere(s *project.Op, how project.ChildOutcome) error {
 	if err := tryHeuristics(s); err != nil {
 		return err
 	}
@@ -172,7 +172,7 @@ func endAbove(s *project.Op, child core.Session) error {
 }
 
 // lastWords adds the last message that flame saw of the child, if its end brought none.
-func lastWords(s *project.Op, id string, how project.Ending) (project.Ending, error) {
+func lastWords(s *project.Op, id string, how project.ChildOutcome) (project.ChildOutcome, error) {
 	if how.Last != "" {
 		return how, nil
 	}
@@ -208,7 +208,7 @@ func openBelow(s *project.Op, child core.Session) ([]core.Frame, error) {
 // endFrames ends the frames that the child left in progress, the newest first, and records
 // the child's end. The summary goes to the child's first frame, unless the child wrote one
 // there itself and left no last message.
-func endFrames(s *project.Op, how project.Ending) error {
+func endFrames(s *project.Op, how project.ChildOutcome) error {
 	child := s.Session
 	if !child.HasFrame() {
 		return nil
@@ -241,7 +241,7 @@ func endFrames(s *project.Op, how project.Ending) error {
 
 // endLater records how a child ended, until the work below it has ended; nil forgets it. It
 // does not replace a recorded end by orphaned: the host of an ended child no longer runs it.
-func endLater(s *project.Op, id string, how *project.Ending) error {
+func endLater(s *project.Op, id string, how *project.ChildOutcome) error {
 	return project.RecordHookState.Change(s.Tx, id, func(theirs *project.HookState) {
 		if how == nil || theirs.Ended == nil || how.End != core.ChildOrphaned {
 			theirs.Ended = how
@@ -266,7 +266,7 @@ const continued = " (continued)"
 // in at most maxChars characters.
 func Continue(ctx context.Context, p *project.Project, by project.Caller, child string, maxChars int) (context string, err error) {
 	err = p.Run(ctx, by, func(s *project.Op) error {
-		if s.Fresh {
+		if s.NewSession {
 			return nil
 		}
 		return s.Change(func(s *project.Op) error {
@@ -274,7 +274,7 @@ func Continue(ctx context.Context, p *project.Project, by project.Caller, child 
 			if err != nil || !session.IsCompleted {
 				return project.IgnoreMissing(err)
 			}
-			if err := s.As(session, Resume); err != nil {
+			if err := s.AsSession(session, Resume); err != nil {
 				return err
 			}
 			if session, err = s.Tx.Session(child); err != nil {
@@ -320,7 +320,7 @@ func Resume(s *project.Op) error {
 }
 
 // endCall ends a child whose session is unknown, by the call that asked for the child.
-func endCall(s *project.Op, call string, asked RequestedChild, how project.Ending) error {
+func endCall(s *project.Op, call string, asked RequestedChild, how project.ChildOutcome) error {
 	if asked.Parent == "" {
 		return nil // the call is not known
 	}
@@ -345,7 +345,7 @@ func countUnbound(s *project.Op, asked RequestedChild) error {
 }
 
 // endSpawn ends the frame of a child that has no session.
-func endSpawn(s *project.Op, asked RequestedChild, how project.Ending) error {
+func endSpawn(s *project.Op, asked RequestedChild, how project.ChildOutcome) error {
 	if asked.Frame == "" {
 		return nil
 	}
@@ -360,7 +360,7 @@ func endSpawn(s *project.Op, asked RequestedChild, how project.Ending) error {
 }
 
 // tellEnd records the event of a child's end.
-func tellEnd(s *project.Op, how project.Ending, frame core.Frame, child string) error {
+func tellEnd(s *project.Op, how project.ChildOutcome, frame core.Frame, child string) error {
 	if how.Agent {
 		return nil
 	}

@@ -19,7 +19,7 @@ import (
 func Orphan(ctx context.Context, p *project.Project, by project.Caller, running []string) error {
 	var children, calls []string
 	err := p.View(ctx, by, func(s *project.Op) (err error) {
-		if !s.Fresh {
+		if !s.NewSession {
 			children, calls, err = lost(s, running)
 		}
 		return err
@@ -28,7 +28,7 @@ func Orphan(ctx context.Context, p *project.Project, by project.Caller, running 
 		return err
 	}
 	err = eachFor(ctx, p, by, children, func(s *project.Op, child string) error {
-		return endChild(s, child, project.Ending{End: core.ChildOrphaned})
+		return endChild(s, child, project.ChildOutcome{End: core.ChildOrphaned})
 	})
 	if err != nil {
 		return err
@@ -41,7 +41,7 @@ func Orphan(ctx context.Context, p *project.Project, by project.Caller, running 
 func eachFor(ctx context.Context, p *project.Project, by project.Caller, ids []string, work func(s *project.Op, id string) error) error {
 	return project.InBatches(ctx, p, ids, func(tx project.Tx, id string) (none struct{}, err error) {
 		s := p.Step(tx, by)
-		if err := s.Enter(); err != nil {
+		if err := s.LoadSession(); err != nil {
 			return none, err
 		}
 		before := s.Session
@@ -93,7 +93,7 @@ func dropSpawn(s *project.Op, call string) error {
 		return err
 	}
 	if asked.Child == "" {
-		err = errors.Join(countUnbound(s, asked), endSpawn(s, asked, project.Ending{End: core.ChildOrphaned, Last: neverStarted}))
+		err = errors.Join(countUnbound(s, asked), endSpawn(s, asked, project.ChildOutcome{End: core.ChildOrphaned, Last: neverStarted}))
 	} else if running, unknown := stillRuns(s, asked.Child); running || unknown != nil {
 		return unknown
 	}
@@ -148,7 +148,7 @@ func Interrupt(s *project.Op, parent string) error {
 
 // cancel ends a child that its host ran in the foreground, and first the children below it.
 func cancel(s *project.Op, call string, asked RequestedChild) error {
-	how := project.Ending{End: core.ChildCancelled}
+	how := project.ChildOutcome{End: core.ChildCancelled}
 	if asked.Child == "" {
 		return endCall(s, call, asked, how)
 	}
@@ -159,9 +159,9 @@ func cancel(s *project.Op, call string, asked RequestedChild) error {
 	return endChild(s, asked.Child, how)
 }
 
-// EndElsewhere ends everything that only waited for a frame that ended on another machine:
+// EndRemoteWaits ends everything that only waited for a frame that ended on another machine:
 // children of sessions here, and a root whose session left that work below it.
-func EndElsewhere(s *project.Op, id string) error {
+func EndRemoteWaits(s *project.Op, id string) error {
 	frame, err := s.Tx.Frame(id)
 	if err != nil || frame.Status == core.InProgress || frame.Status == core.Planned {
 		return project.IgnoreMissing(err)

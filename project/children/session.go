@@ -151,7 +151,7 @@ func forget(s *project.Op, session core.Session) error {
 	err := errors.Join(
 		briefing.ForgetNotices(s.Tx, session.ID), autonomy.Forget(s.Tx, session.ID), s.Tx.ClearDeadline(IdleDeadline, session.ID),
 		s.Tx.ClearDeadline(WorthDeadline, session.ID),
-		project.Forget(s.Tx, session.ID),
+		project.ForgetSession(s.Tx, session.ID),
 	)
 	if err != nil || !session.HasFrame() {
 		return errors.Join(err, usage.Forget(s.Tx, session))
@@ -166,11 +166,11 @@ func CompleteIdle(s *project.Op, id string) error {
 	if err != nil || !session.Idle() || session.IsCompleted || !session.HasFrame() {
 		return project.IgnoreMissing(err)
 	}
-	return endChild(s, id, project.Ending{End: core.ChildCompleted, Idle: true})
+	return endChild(s, id, project.ChildOutcome{End: core.ChildCompleted, Idle: true})
 }
 
-// Tracked are the tracked child sessions and their counters.
-type Tracked struct {
+// TrackedSessions are the tracked child sessions and their counters.
+type TrackedSessions struct {
 	Sessions []core.Session // latest activity first
 	Stats    core.SubagentStats
 	Proposed []core.TitlePattern
@@ -179,7 +179,7 @@ type Tracked struct {
 
 // Sessions returns the tracked child sessions, and by their calls the children whose
 // sessions are still unknown.
-func Sessions(ctx context.Context, p *project.Project, by project.Caller) (all Tracked, err error) {
+func Sessions(ctx context.Context, p *project.Project, by project.Caller) (all TrackedSessions, err error) {
 	err = p.View(ctx, by, func(s *project.Op) error {
 		config, err := s.SubagentConfig()
 		if err != nil {
@@ -236,13 +236,13 @@ func Complete(ctx context.Context, p *project.Project, by project.Caller, ref st
 		if done.Frame, err = s.Tx.Frame(session.Root); err != nil {
 			return err
 		}
-		if err := s.MayWork(done.Frame); err != nil {
+		if err := s.CheckLocal(done.Frame); err != nil {
 			return err
 		}
 		if err := mayComplete(s, session); err != nil {
 			return err
 		}
-		how := project.Ending{End: core.EndOf(status), Last: args.Summary, Hand: true}
+		how := project.ChildOutcome{End: core.EndOf(status), Last: args.Summary, Hand: true}
 		if err := endChild(s, session.ID, how); err != nil {
 			return err
 		}
@@ -278,7 +278,7 @@ type Task struct {
 func CatchUp(ctx context.Context, p *project.Project, by project.Caller, tasks []Task) error {
 	var errs []error
 	for _, t := range tasks {
-		known, over, err := Known(ctx, p, t.Session)
+		known, over, err := IsKnown(ctx, p, t.Session)
 		if err == nil && !known {
 			child := by
 			child.Session, child.Parent = t.Session, by.Session
@@ -292,9 +292,9 @@ func CatchUp(ctx context.Context, p *project.Project, by project.Caller, tasks [
 	return errors.Join(errs...)
 }
 
-// Known reports whether a host reported a session and, for a child, whether it reported the
+// IsKnown reports whether a host reported a session and, for a child, whether it reported the
 // child's end.
-func Known(ctx context.Context, p *project.Project, id string) (known, over bool, err error) {
+func IsKnown(ctx context.Context, p *project.Project, id string) (known, over bool, err error) {
 	err = p.Store.View(ctx, func(tx project.Tx) error {
 		session, err := tx.Session(id)
 		if !errors.Is(err, core.ErrNotFound) {

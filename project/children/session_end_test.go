@@ -229,7 +229,7 @@ func TestTheEndOfASessionIsNoMoveOfItsHistory(t *testing.T) {
 	}
 	folded := func() []string {
 		history = append(history, fold.Message{Name: fmt.Sprint("m", len(history)+1), Role: core.RoleUser, Time: f.Tick()})
-		a, err := turns.Amend(f.Ctx, f.Project, s, turns.Request{Untold: true, History: history})
+		a, err := turns.EditRequest(f.Ctx, f.Project, s, turns.Request{Untold: true, History: history})
 		require.NoError(t, err)
 		return a.Drop
 	}

@@ -99,13 +99,13 @@ func detect(s *project.Op, made *RequestedChild, call SpawnCall, parent string, 
 	})
 }
 
-// AllAsked returns the children that sessions asked their hosts for.
-func AllAsked(tx project.Tx) ([]RequestedChild, error) { return recordSpawn.All(tx) }
+// RequestedChildren returns the children that sessions asked their hosts for.
+func RequestedChildren(tx project.Tx) ([]RequestedChild, error) { return recordSpawn.All(tx) }
 
 // spawnParent returns the id of the frame below which the caller's children get their
 // frames. If the caller is a child that is not worth a frame, that is its parent's frame.
 func spawnParent(s *project.Op) (string, error) {
-	frameless, err := s.Frameless()
+	frameless, err := s.HasNoFrame()
 	if err != nil {
 		return "", err
 	}
@@ -136,10 +136,10 @@ type ChildStart struct {
 	Transcript string // path of the host's log of the child; empty without one
 }
 
-// Bind records the session of the child that a call asked for, and reports whether the call
+// BindSession records the session of the child that a call asked for, and reports whether the call
 // is known. It has flame count the log of a child without a frame, to see whether the child
 // is worth one. A repeated call changes nothing.
-func Bind(ctx context.Context, p *project.Project, by project.Caller, child ChildStart) (known bool, err error) {
+func BindSession(ctx context.Context, p *project.Project, by project.Caller, child ChildStart) (known bool, err error) {
 	err = p.Update(ctx, by, func(s *project.Op) error {
 		known, err = bind(s, child)
 		return err
@@ -147,9 +147,9 @@ func Bind(ctx context.Context, p *project.Project, by project.Caller, child Chil
 	return known, err
 }
 
-// BindOnly is Bind for a child of which flame knows only the type. It does nothing unless
+// BindByType is Bind for a child of which flame knows only the type. It does nothing unless
 // exactly one such child, asked for in the caller's session or below it, has no session yet.
-func BindOnly(ctx context.Context, p *project.Project, by project.Caller, agentType string, child ChildStart) error {
+func BindByType(ctx context.Context, p *project.Project, by project.Caller, agentType string, child ChildStart) error {
 	return p.Run(ctx, by, func(s *project.Op) error {
 		var calls []string
 		err := recordSpawn.Each(s.Tx, func(call string, asked RequestedChild) error {
@@ -180,9 +180,9 @@ func isBelow(s *project.Op, id string) (bool, error) {
 	return below, err
 }
 
-// Launched is Bind for a child that runs in the background: it continues when the turn of its
+// BindBackground is Bind for a child that runs in the background: it continues when the turn of its
 // parent ends or is interrupted.
-func Launched(ctx context.Context, p *project.Project, by project.Caller, child ChildStart) error {
+func BindBackground(ctx context.Context, p *project.Project, by project.Caller, child ChildStart) error {
 	return p.Update(ctx, by, func(s *project.Op) error {
 		if _, err := bind(s, child); err != nil {
 			return err
@@ -217,11 +217,11 @@ func bind(s *project.Op, child ChildStart) (bool, error) {
 	if err := adoptFrame(s, &session, asked); err != nil {
 		return true, err
 	}
-	return true, s.As(session, func(s *project.Op) error {
+	return true, s.AsSession(session, func(s *project.Op) error {
 		if err := watch(s, asked.Watched); err != nil {
 			return err
 		}
-		return errors.Join(countedByCall(s, asked), s.MoveBelow(own, asked.Frame), lookLater(s, child.Transcript))
+		return errors.Join(countedByCall(s, asked), s.ReparentRoot(own, asked.Frame), lookLater(s, child.Transcript))
 	})
 }
 

@@ -35,7 +35,7 @@ func TestACallMakesItsChildsFrameOnce(t *testing.T) {
 func TestAnUnknownCallHasNoChild(t *testing.T) {
 	t.Parallel()
 	f := projecttest.Working(t)
-	known, err := children.Bind(f.Ctx, f.Project, projecttest.Host("s"), children.ChildStart{Call: "unknown", Session: "c"})
+	known, err := children.BindSession(f.Ctx, f.Project, projecttest.Host("s"), children.ChildStart{Call: "unknown", Session: "c"})
 	require.NoError(t, err)
 	assert.False(t, known)
 	child, err := children.SessionOf(f.Ctx, f.Project, "c")
@@ -135,7 +135,7 @@ func TestATurnsEndGivesUpOnChildrenThatNeverCame(t *testing.T) {
 	assert.Contains(t, drawn, "  in_progress another session's")
 	require.NoError(t, turns.End(f.Ctx, f.Project, projecttest.Host("s"), turns.EndReport{Running: []string{}}))
 	assert.Equal(t, drawn, f.Draw())
-	known, err := children.Bind(f.Ctx, f.Project, projecttest.Host("s"), children.ChildStart{Call: "call", Session: "late"})
+	known, err := children.BindSession(f.Ctx, f.Project, projecttest.Host("s"), children.ChildStart{Call: "call", Session: "late"})
 	require.NoError(t, err)
 	assert.False(t, known, "its call is forgotten")
 }

@@ -73,7 +73,7 @@ func TestEachSubagentIsCountedByHowItEndedFirst(t *testing.T) {
 	}
 	require.NoError(t, turns.End(f.Ctx, f.Project, projecttest.Child("idle"), turns.EndReport{}))
 	f.Clock += 6_000
-	require.NoError(t, sweep.Once(f.Ctx, f.Project))
+	require.NoError(t, sweep.RunOnce(f.Ctx, f.Project))
 	_, err := children.Complete(f.Ctx, f.Project, projecttest.Host("s"), "hand", core.Completed, "done")
 	require.NoError(t, err)
 	ended := children.EndReport{Session: "host", End: core.ChildCompleted, Last: "done"}
@@ -96,18 +96,18 @@ func TestAnIdleSubagentIsCompletedAfterTheDelay(t *testing.T) {
 	frame := f.StartChild("c", "a subagent").Root
 	require.NoError(t, turns.End(f.Ctx, f.Project, projecttest.Child("c"), turns.EndReport{}))
 	f.Clock += 4_000
-	require.NoError(t, sweep.Once(f.Ctx, f.Project))
+	require.NoError(t, sweep.RunOnce(f.Ctx, f.Project))
 	assert.Equal(t, core.InProgress, f.Get(frame).Status)
 
 	f.Prompt(projecttest.Child("c"), "more", "go on")
 	f.Clock += 4_000
-	require.NoError(t, sweep.Once(f.Ctx, f.Project))
+	require.NoError(t, sweep.RunOnce(f.Ctx, f.Project))
 	assert.Equal(t, core.InProgress, f.Get(frame).Status, "a message ends the wait")
 
 	require.NoError(t, turns.End(f.Ctx, f.Project, projecttest.Child("c"), turns.EndReport{LastMessage: "that was it"}))
 	f.Clock += 5_000
-	require.NoError(t, sweep.Once(f.Ctx, f.Project))
-	require.NoError(t, sweep.Once(f.Ctx, f.Project))
+	require.NoError(t, sweep.RunOnce(f.Ctx, f.Project))
+	require.NoError(t, sweep.RunOnce(f.Ctx, f.Project))
 	assert.Equal(t, core.Completed, f.Get(frame).Status)
 	assert.Equal(t, "that was it", f.Get(frame).Summary)
 	assert.Equal(t, 1, stats(f).AutoCompleted)
@@ -122,7 +122,7 @@ func TestAnIdleSubagentIsNotCompletedOverWorkBelowIt(t *testing.T) {
 	f.Push(projecttest.Child("c"), "deeper")
 	require.NoError(t, turns.End(f.Ctx, f.Project, projecttest.Child("c"), turns.EndReport{}))
 	f.Clock += 6_000
-	require.NoError(t, sweep.Once(f.Ctx, f.Project))
+	require.NoError(t, sweep.RunOnce(f.Ctx, f.Project))
 	assert.Equal(t, core.InProgress, f.Get(frame).Status)
 }
 

@@ -65,7 +65,7 @@ func noteCounted(s *project.Op, framed, ended bool) error {
 }
 
 // countEnd counts the first end of the caller's session, a tracked child with a frame.
-func countEnd(s *project.Op, how project.Ending) error {
+func countEnd(s *project.Op, how project.ChildOutcome) error {
 	theirs, err := project.RecordHookState.Find(s.Tx, s.Session.ID)
 	if err != nil || !theirs.FrameCounted || theirs.EndCounted {
 		return err
@@ -169,15 +169,15 @@ func MakeFrameIfWorth(s *project.Op) error {
 	return errors.Join(countFramed(s), s.Tx.ClearDeadline(WorthDeadline, s.Session.ID))
 }
 
-// Look is MakeFrameIfWorth for a child that has reported nothing. Look has the host's log of the child
+// CheckSilentChild is MakeFrameIfWorth for a child that has reported nothing. Look has the host's log of the child
 // counted, and sets the time of the next Look, later each time, until the child has a frame
 // or ends.
-func Look(s *project.Op, id string) error {
+func CheckSilentChild(s *project.Op, id string) error {
 	child, err := s.Tx.Session(id)
 	if err != nil {
 		return project.IgnoreMissing(err)
 	}
-	return s.As(child, func(s *project.Op) error {
+	return s.AsSession(child, func(s *project.Op) error {
 		if err := MakeFrameIfWorth(s); err != nil || !isUndecided(s.Session) {
 			return err
 		}

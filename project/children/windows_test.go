@@ -38,7 +38,7 @@ func TestAnEndEndsWhatItsOwnProcessHolds(t *testing.T) {
 			t.Parallel()
 			f := projecttest.New(t)
 			s, gone := projecttest.Host("s"), map[int]bool{}
-			f.Project.Gone = func(p project.Process) bool { return gone[p.PID] }
+			f.Project.ProcessGone = func(p project.Process) bool { return gone[p.PID] }
 			in := func(pid int) *project.Project {
 				p := *f.Project
 				p.HostProcess = func() project.Process { return project.Process{PID: pid, Started: "then"} }

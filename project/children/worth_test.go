@@ -31,7 +31,7 @@ func unmatched(t *testing.T) *projecttest.Fixture {
 // steps is a child's model answering, as a host reports it with the next request.
 func steps(f *projecttest.Fixture, child string, n int) {
 	f.T.Helper()
-	_, err := turns.Amend(f.Ctx, f.Project, projecttest.Child(child), turns.Request{
+	_, err := turns.EditRequest(f.Ctx, f.Project, projecttest.Child(child), turns.Request{
 		Usage: []usage.AnswerUsage{{ID: fmt.Sprintf("msg-%03d", n), At: f.Clock, Usage: core.Usage{TokensIn: 1}}},
 	})
 	require.NoError(f.T, err)
@@ -102,7 +102,7 @@ func TestAChildKnownOnlyByItsType(t *testing.T) {
 			t.Parallel()
 			f := unmatched(t)
 			tt.ask(f)
-			require.NoError(t, children.BindOnly(f.Ctx, f.Project, projecttest.Host("s"), "explore", children.ChildStart{Session: "c"}))
+			require.NoError(t, children.BindByType(f.Ctx, f.Project, projecttest.Host("s"), "explore", children.ChildStart{Session: "c"}))
 			child, err := children.SessionOf(f.Ctx, f.Project, "c")
 			require.NoError(t, err)
 			assert.Equal(t, []bool{tt.bound, false}, []bool{child.Tracked, child.HasFrame()})
@@ -166,7 +166,7 @@ func childEvent(f *projecttest.Fixture, r *rand.Rand, i int) (what string, play 
 			if !called {
 				return nil
 			}
-			_, err := children.Bind(f.Ctx, f.Project, projecttest.Host("s"), children.ChildStart{Call: call, Session: id})
+			_, err := children.BindSession(f.Ctx, f.Project, projecttest.Host("s"), children.ChildStart{Call: call, Session: id})
 			return err
 		}},
 		{"hears", func() error {
@@ -188,7 +188,7 @@ func childEvent(f *projecttest.Fixture, r *rand.Rand, i int) (what string, play 
 			return onlyRefused(err)
 		}},
 		{"goes on", func() error { _, err := children.Continue(f.Ctx, f.Project, projecttest.Host("s"), id, 0); return err }},
-		{"time passes", func() error { return sweep.Once(f.Ctx, f.Project) }},
+		{"time passes", func() error { return sweep.RunOnce(f.Ctx, f.Project) }},
 		{"pushes", func() error {
 			_, err := stack.Push(f.Ctx, f.Project, child, "inside", "")
 			return onlyRefused(err)

@@ -11,8 +11,8 @@ import (
 	"flame/project/autonomy"
 )
 
-// Invalidated is the result of Invalidate.
-type Invalidated struct {
+// InvalidateResult is the result of Invalidate.
+type InvalidateResult struct {
 	Target     core.Frame
 	Planned    FrameSample // planned frames below it, now invalidated
 	InProgress FrameSample // frames below it in progress: unchanged, but their workers should be warned
@@ -39,8 +39,8 @@ func tally(s *project.Op, keys []int64) (t FrameSample, err error) {
 
 // Invalidate marks a frame, the caller's own unless ref names another, and all planned
 // frames below it as no longer valid.
-func Invalidate(ctx context.Context, p *project.Project, by project.Caller, ref, reason string) (done Invalidated, err error) {
-	if reason, err = project.Clean("reason", reason); err != nil {
+func Invalidate(ctx context.Context, p *project.Project, by project.Caller, ref, reason string) (done InvalidateResult, err error) {
+	if reason, err = project.RequiredText("reason", reason); err != nil {
 		return done, err
 	}
 	err = p.Update(ctx, by, func(s *project.Op) error {
@@ -60,7 +60,7 @@ func Invalidate(ctx context.Context, p *project.Project, by project.Caller, ref,
 }
 
 // invalidate marks target and the planned frames below it as no longer valid.
-func invalidate(s *project.Op, target core.Frame, reason string) (done Invalidated, err error) {
+func invalidate(s *project.Op, target core.Frame, reason string) (done InvalidateResult, err error) {
 	if err := target.Invalidate(reason, s.Now); err != nil {
 		return done, err
 	}

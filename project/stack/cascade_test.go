@@ -53,7 +53,7 @@ func invalidated(before projecttest.Frames, target, reason string, now core.Mill
 	f := before[target]
 	f.Invalidate(reason, now) // every status can
 	after[target] = f
-	for below := range core.Below(target, func(f core.Frame) string { return f.ID }, func(id string) []core.Frame { return children[id] }) {
+	for below := range core.Descendants(target, func(f core.Frame) string { return f.ID }, func(id string) []core.Frame { return children[id] }) {
 		if below.Status == core.InProgress {
 			inProgress++
 		}

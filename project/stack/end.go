@@ -37,10 +37,10 @@ func (a *PopArgs) Check() (err error) {
 	if a.Confidence != nil && (*a.Confidence < 0 || *a.Confidence > 1) {
 		return core.Invalidf("confidence %v is out of range", *a.Confidence).WithHint("give a number from 0 to 1")
 	}
-	if a.Summary, err = project.CleanOptional("summary", a.Summary); err != nil {
+	if a.Summary, err = project.OptionalText("summary", a.Summary); err != nil {
 		return err
 	}
-	if a.Results, err = project.CleanOptional("results", a.Results); err != nil {
+	if a.Results, err = project.OptionalText("results", a.Results); err != nil {
 		return err
 	}
 	if a.Decisions, err = cleanAll("decision", a.Decisions); err != nil {
@@ -49,7 +49,7 @@ func (a *PopArgs) Check() (err error) {
 	if a.Artifacts, err = cleanAll("artifact", a.Artifacts); err != nil {
 		return err
 	}
-	if a.Next, a.wrongNext = project.CleanOptional("next", a.Next); a.Next != "" && a.GenerateSummary {
+	if a.Next, a.wrongNext = project.OptionalText("next", a.Next); a.Next != "" && a.GenerateSummary {
 		a.Next, a.wrongNext = "", core.Invalidf("%s cannot be taken up while the frame waits for a summary", op.ArgNext).
 			WithHint("%s or %s begins it when the frame has ended", op.Activate, op.Push)
 	}
@@ -62,7 +62,7 @@ func cleanAll(name string, texts []string) (cleaned []string, err error) {
 			WithHint("write them to a file and record the file as an artifact")
 	}
 	for _, text := range texts {
-		if text, err = project.Clean(name, text); err != nil {
+		if text, err = project.RequiredText(name, text); err != nil {
 			return nil, err
 		}
 		cleaned = append(cleaned, text)
@@ -70,8 +70,8 @@ func cleanAll(name string, texts []string) (cleaned []string, err error) {
 	return cleaned, nil
 }
 
-// Popped is the result of Pop.
-type Popped struct {
+// PopResult is the result of Pop.
+type PopResult struct {
 	Frame           core.Frame            // as it is now
 	GoalShown       bool                  // the pop that took the frame up says its goal in the caller's conversation
 	ComposedSummary string                // composed summary of the work below it, if it ended without a summary
@@ -80,7 +80,7 @@ type Popped struct {
 	Planned         []core.Frame          // its planned children, left over
 	Open            []core.Frame          // its children still in progress, with Force
 	Next            *core.Frame           // the first planned frame beside it; nil without one
-	NextActivated   *Activated            // result of PopArgs.Next; From is empty for a new frame; nil without Next
+	NextActivated   *ActivateResult       // result of PopArgs.Next; From is empty for a new frame; nil without Next
 	NotNext         *core.Problem         // why PopArgs.Next was not taken up; nil if it was
 	EarlierTexts    FrameTexts            // texts that the frame had before the call and that the call does not repeat
 	EndedBelow      []core.Frame          // the first frames below it that have ended
@@ -95,7 +95,7 @@ type FrameTexts struct {
 }
 
 // Finish ends popped.Frame and moves the caller's current frame out of it.
-func Finish(s *project.Op, popped *Popped, args PopArgs) error {
+func Finish(s *project.Op, popped *PopResult, args PopArgs) error {
 	frame := &popped.Frame
 	inside, err := s.IsInside(s.Session.Current, frame.ID)
 	if err != nil {
@@ -129,7 +129,7 @@ func Finish(s *project.Op, popped *Popped, args PopArgs) error {
 // End moves frame to status with a summary, unless that is empty, and writes the frame
 // and its event. The frame no longer waits for a requested compaction.
 func End(s *project.Op, frame *core.Frame, status core.Status, summary string) error {
-	if err := s.MayWork(*frame); err != nil {
+	if err := s.CheckLocal(*frame); err != nil {
 		return err
 	}
 	if err := frame.Transition(status, s.Now); err != nil {
@@ -158,7 +158,7 @@ func EndRootLater(s *project.Op, frame core.Frame) error {
 	if err != nil || len(left) == 0 {
 		return err
 	}
-	top, err := s.Top(frame)
+	top, err := s.RootOf(frame)
 	if err != nil || left[top.ID] == "" {
 		return err
 	}
@@ -174,7 +174,7 @@ func Children(s *project.Op, id string, status core.Status) ([]core.Frame, error
 const (
 	recordPending    project.RecordKind[summaries.PendingPop] = "summary.pending"    // by frame
 	recordCompaction project.RecordKind[compactionMark]       = "summary.compaction" // by frame: what its next compaction is for
-	recordSaid       project.RecordKind[said]                 = "summary.said"       // by frame that a pop took up, until a compaction
+	recordSaid       project.RecordKind[shownGoal]            = "summary.said"       // by frame that a pop took up, until a compaction
 	SummaryDeadline                                           = "pending_completion" // by frame: give up waiting for a summary
 )
 
@@ -200,8 +200,8 @@ type compactionMark struct {
 	Note string                   `json:"note,omitempty"`
 }
 
-// said is the goal of a frame as a session's conversation says it.
-type said struct {
+// shownGoal is the goal of a frame as a session's conversation says it.
+type shownGoal struct {
 	Session string `json:"session"`
 	Goal    string `json:"goal"`
 }

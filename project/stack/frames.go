@@ -17,10 +17,10 @@ import (
 // that never had a frame gets its root first. If the root has ended, or a person begins
 // an empty project, the new frame is a root itself.
 func Push(ctx context.Context, p *project.Project, by project.Caller, goal, criteria string) (frame core.Frame, err error) {
-	if goal, err = project.Clean("goal", goal); err != nil {
+	if goal, err = project.RequiredText("goal", goal); err != nil {
 		return frame, err
 	}
-	if criteria, err = project.CleanOptional("successCriteria", criteria); err != nil {
+	if criteria, err = project.OptionalText("successCriteria", criteria); err != nil {
 		return frame, err
 	}
 	err = p.Update(ctx, by, func(s *project.Op) error {
@@ -53,12 +53,12 @@ func PushParent(s *project.Op) (string, error) {
 // SetGoal gives a frame another goal, other criteria, or both: an empty argument leaves the
 // field unchanged.
 func SetGoal(ctx context.Context, p *project.Project, by project.Caller, ref, goal, criteria string) (frame core.Frame, err error) {
-	if criteria, err = project.CleanOptional("successCriteria", criteria); err != nil {
+	if criteria, err = project.OptionalText("successCriteria", criteria); err != nil {
 		return frame, err
 	}
-	clean := project.Clean
+	clean := project.RequiredText
 	if criteria != "" {
-		clean = project.CleanOptional
+		clean = project.OptionalText
 	}
 	if goal, err = clean("goal", goal); err != nil {
 		return frame, err
@@ -79,10 +79,10 @@ func SetGoal(ctx context.Context, p *project.Project, by project.Caller, ref, go
 // AddArtifact records a result of a frame; added is false if it was recorded before. A path
 // inside the worktree is stored relative to it.
 func AddArtifact(ctx context.Context, p *project.Project, by project.Caller, ref, artifact string) (frame core.Frame, added bool, err error) {
-	if artifact, err = project.Clean("artifact", artifact); err != nil {
+	if artifact, err = project.RequiredText("artifact", artifact); err != nil {
 		return frame, false, err
 	}
-	artifact = p.Relative(artifact)
+	artifact = p.ArtifactPath(artifact)
 	return change(ctx, p, by, ref, !anybodys, func(f *core.Frame, now core.Millis) edits {
 		return edit("artifacts", artifact, f.AddArtifact(artifact, now))
 	})
@@ -91,7 +91,7 @@ func AddArtifact(ctx context.Context, p *project.Project, by project.Caller, ref
 // AddDecision records a decision made in a frame; added is false if it was recorded
 // before.
 func AddDecision(ctx context.Context, p *project.Project, by project.Caller, ref, decision string) (frame core.Frame, added bool, err error) {
-	if decision, err = project.Clean("decision", decision); err != nil {
+	if decision, err = project.RequiredText("decision", decision); err != nil {
 		return frame, false, err
 	}
 	return change(ctx, p, by, ref, anybodys, func(f *core.Frame, now core.Millis) edits {
@@ -124,7 +124,7 @@ func change(
 			return err
 		}
 		if !foreign {
-			if err := s.MayWork(frame); err != nil {
+			if err := s.CheckLocal(frame); err != nil {
 				return err
 			}
 		}
@@ -151,7 +151,7 @@ func target(s *project.Op, ref string) (core.Frame, error) {
 	if ref != "" {
 		return s.Resolve(ref)
 	}
-	if err := s.NotTaken(); err != nil {
+	if err := s.CheckNotTakenOver(); err != nil {
 		return core.Frame{}, err
 	}
 	if err := takeUpTurn(s); err != nil {
@@ -164,7 +164,7 @@ func target(s *project.Op, ref string) (core.Frame, error) {
 // the caller believes to work.
 func resolveMeant(s *project.Op, ref string) (core.Frame, error) {
 	if strings.TrimSpace(ref) == "" {
-		if err := s.NotTaken(); err != nil {
+		if err := s.CheckNotTakenOver(); err != nil {
 			return core.Frame{}, err
 		}
 	}

@@ -34,7 +34,7 @@ func TestReadsMakeNothing(t *testing.T) {
 	f := projecttest.New(t)
 	_, err := view.TreeOf(f.Ctx, f.Project, projecttest.Host("s"), view.TreeArgs{})
 	require.NoError(t, err)
-	_, err = f.Contexts.Of(f.Ctx, projecttest.Host("s"), "", 0)
+	_, err = f.Contexts.Context(f.Ctx, projecttest.Host("s"), "", 0)
 	require.ErrorIs(t, err, core.ErrNotFound)
 	stats, err := view.StatsOf(f.Ctx, f.Project)
 	require.NoError(t, err)

@@ -17,11 +17,11 @@ import (
 // The records of the to-do lists of hosts.
 const (
 	recordLists project.RecordKind[evidence.Lists] = "lists"      // by owner: what its lists have, and had
-	recordItem  project.RecordKind[listed]         = "frame.item" // by frame of an item
+	recordItem  project.RecordKind[itemFrame]      = "frame.item" // by frame of an item
 )
 
-// A listed is what the tree does not say about the frame of an item.
-type listed struct {
+// A itemFrame is what the tree does not say about the frame of an item.
+type itemFrame struct {
 	Owner   string      `json:"owner"`             // of its list
 	ID      string      `json:"id,omitempty"`      // the host's for it; empty if it has none
 	At      core.Millis `json:"at,omitempty"`      // when the agent made the call that the item is known from; 0: as the frame

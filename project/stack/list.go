@@ -161,7 +161,7 @@ func (f *follower) plan(m evidence.Move) error {
 	}
 	m.Item.Frame = frame.ID
 	f.free[at] = slices.DeleteFunc(free, func(other core.Frame) bool { return other.ID == m.Item.Frame })
-	return recordItem.Save(f.s.Tx, m.Item.Frame, listed{Owner: f.owner, ID: m.Item.ID, At: f.s.Now})
+	return recordItem.Save(f.s.Tx, m.Item.Frame, itemFrame{Owner: f.owner, ID: m.Item.ID, At: f.s.Now})
 }
 
 // freeBelow returns the open frames directly below one that are no items yet.

@@ -110,7 +110,7 @@ func SaveLog(ctx context.Context, p *project.Project, by project.Caller, frame, 
 	if err != nil {
 		return core.Frame{}, err
 	}
-	if err := place.Write(file, 0o600, write); err != nil {
+	if err := place.WriteAtomic(file, 0o600, write); err != nil {
 		return core.Frame{}, err
 	}
 	saved, _, err := change(ctx, p, by, frame, !anybodys, func(f *core.Frame, now core.Millis) edits {

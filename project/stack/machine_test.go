@@ -49,7 +49,7 @@ func writes(f *projecttest.Fixture, by project.Caller, id string) map[string]fun
 			return err
 		},
 		"an agent below": func() error {
-			_, err := f.Delegate(by, children.Delegation{Agent: "agent-1", Under: id, Goal: "help"})
+			_, err := f.Delegate(by, children.DelegateArgs{Agent: "agent-1", Under: id, Goal: "help"})
 			return err
 		},
 	}
@@ -170,12 +170,12 @@ func TestAFrameThatWentElsewhereDuringTheClaimStaysThere(t *testing.T) {
 func TestAPopContinuesInAFrameOfAnotherMachineByAClaim(t *testing.T) {
 	t.Parallel()
 	s := projecttest.Host("s")
-	begin := func() (f *projecttest.Fixture, root string, pop func(stack.PopArgs) (stack.Popped, error)) {
+	begin := func() (f *projecttest.Fixture, root string, pop func(stack.PopArgs) (stack.PopResult, error)) {
 		f = projecttest.New(t)
 		f.Push(s, "first")
 		root = f.Get(f.Current(s)).Parent
 		next := f.Foreign(root, "their plan", core.Planned)
-		return f, root, func(args stack.PopArgs) (stack.Popped, error) {
+		return f, root, func(args stack.PopArgs) (stack.PopResult, error) {
 			args.Status, args.Next = core.Completed, next.ID
 			return stack.Pop(f.Ctx, f.Project, s, args)
 		}
@@ -318,7 +318,7 @@ func TestNothingEndsAFrameOfAnotherMachineByItself(t *testing.T) {
 		},
 		"the end of an agent": func(f *projecttest.Fixture) string {
 			f.Prompt(s, "p", "work")
-			made, err := f.Delegate(s, children.Delegation{Agent: "agent-1", Goal: "help"})
+			made, err := f.Delegate(s, children.DelegateArgs{Agent: "agent-1", Goal: "help"})
 			require.NoError(f.T, err)
 			f.TakeAway(made.Frame.ID)
 			require.NoError(f.T, children.EndDelegation(f.Ctx, f.Project, s, made.Frame.ID, children.EndReport{Agent: "agent-1", End: core.ChildFailed}))

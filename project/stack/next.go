@@ -55,11 +55,11 @@ func plannedAs(s *project.Op, id, goal string) (*core.Frame, error) {
 
 // goOn takes up the next frame of a pop, once the popped frame has ended: planned or, if that
 // is nil, a new frame for goal. claimed is the claimed frame of another machine.
-func goOn(s *project.Op, popped *Popped, goal string, planned *core.Frame, claimed core.Frame) error {
+func goOn(s *project.Op, popped *PopResult, goal string, planned *core.Frame, claimed core.Frame) error {
 	if planned == nil {
 		frame, err := begin(s, goal)
-		popped.NextActivated, popped.Current = &Activated{Frame: frame}, frame.ID
-		return errors.Join(err, recordSaid.Save(s.Tx, frame.ID, said{s.Session.ID, frame.Goal}))
+		popped.NextActivated, popped.Current = &ActivateResult{Frame: frame}, frame.ID
+		return errors.Join(err, recordSaid.Save(s.Tx, frame.ID, shownGoal{s.Session.ID, frame.Goal}))
 	}
 	if err := mayFollow(s, popped.Frame, *planned); err != nil {
 		return popped.stay(err)
@@ -69,7 +69,7 @@ func goOn(s *project.Op, popped *Popped, goal string, planned *core.Frame, claim
 		return popped.stay(err)
 	}
 	popped.NextActivated, popped.Current = &done, planned.ID
-	if err := recordSaid.Save(s.Tx, planned.ID, said{s.Session.ID, planned.Goal}); err != nil {
+	if err := recordSaid.Save(s.Tx, planned.ID, shownGoal{s.Session.ID, planned.Goal}); err != nil {
 		return err
 	}
 	popped.Planned = slices.DeleteFunc(popped.Planned, func(f core.Frame) bool { return f.ID == planned.ID })
@@ -77,7 +77,7 @@ func goOn(s *project.Op, popped *Popped, goal string, planned *core.Frame, claim
 }
 
 // stay notes why a pop took up no next frame. It returns an error that is no refusal.
-func (popped *Popped) stay(why error) error {
+func (popped *PopResult) stay(why error) error {
 	refused, ok := errors.AsType[*core.Problem](why)
 	if !ok || errors.Is(why, core.ErrUnavailable) {
 		return why

@@ -27,7 +27,7 @@ func NoteFailure(ctx context.Context, p *project.Project, by project.Caller) err
 // workFrame returns the frame to which the caller's work belongs: that of its turn, which it has from now on, or
 // the root, which a session without a frame gets. ok is false for callers that have none.
 func workFrame(s *project.Op) (frame core.Frame, ok bool, err error) {
-	if frameless, err := s.Frameless(); frameless || err != nil {
+	if frameless, err := s.HasNoFrame(); frameless || err != nil {
 		return frame, false, err
 	}
 	if err := takeUpTurn(s); err != nil {
@@ -48,7 +48,7 @@ func NoteFiles(ctx context.Context, p *project.Project, by project.Caller, files
 		if err := s.AddArtifacts(&frame, files); err != nil {
 			return err
 		}
-		changed := lo.Map(files, func(file string, _ int) string { return p.Relative(file) })
+		changed := lo.Map(files, func(file string, _ int) string { return p.ArtifactPath(file) })
 		return autonomy.UpdateActivity(s, frame.ID, func(a *autonomy.FrameActivity) { a.Touch(changed) })
 	})
 }

@@ -22,11 +22,11 @@ type PlannedChild struct {
 // enough for one short transaction.
 const maxPlanned = 200
 
-// Planned is the result of Plan.
-type Planned struct {
-	Parent *core.Frame  // nil for roots
-	Frames []core.Frame // in the order asked for
-	There  []string     // ids of the frames among them that were there before, planned or in progress
+// PlanResult is the result of Plan.
+type PlanResult struct {
+	Parent   *core.Frame  // nil for roots
+	Frames   []core.Frame // in the order asked for
+	Existing []string     // ids of the frames among them that were there before, planned or in progress
 }
 
 // maxBeside limits the frames with which Plan compares new ones, the latest change first.
@@ -35,12 +35,12 @@ const maxBeside = 1000
 // Plan makes planned frames below parentRef, or by default below the caller's current
 // frame, in the order given. A caller without a frame plans roots. Plan does not repeat a
 // goal that is already planned or in progress there.
-func Plan(ctx context.Context, p *project.Project, by project.Caller, parentRef string, children []PlannedChild) (plan Planned, err error) {
+func Plan(ctx context.Context, p *project.Project, by project.Caller, parentRef string, children []PlannedChild) (plan PlanResult, err error) {
 	if children, err = cleanPlan(children); err != nil {
 		return plan, err
 	}
 	err = p.Update(ctx, by, func(s *project.Op) error {
-		plan = Planned{}
+		plan = PlanResult{}
 		if plan.Parent, err = planParent(s, parentRef); err != nil {
 			return err
 		}
@@ -58,11 +58,11 @@ func Plan(ctx context.Context, p *project.Project, by project.Caller, parentRef 
 		}
 		for _, child := range children {
 			if item := sameGoal(items, child.Goal); item != nil {
-				plan.Frames, plan.There = append(plan.Frames, *item), append(plan.There, item.ID)
+				plan.Frames, plan.Existing = append(plan.Frames, *item), append(plan.Existing, item.ID)
 				continue
 			}
 			if at := slices.IndexFunc(open, func(f core.Frame) bool { return f.Goal == child.Goal }); at >= 0 {
-				plan.Frames, plan.There = append(plan.Frames, open[at]), append(plan.There, open[at].ID)
+				plan.Frames, plan.Existing = append(plan.Frames, open[at]), append(plan.Existing, open[at].ID)
 				open = slices.Delete(open, at, at+1) // a plan may contain a goal twice
 				continue
 			}
@@ -102,10 +102,10 @@ func cleanPlan(children []PlannedChild) ([]PlannedChild, error) {
 	cleaned := make([]PlannedChild, len(children))
 	for i, child := range children {
 		var err error
-		if cleaned[i].Goal, err = project.Clean("goal", child.Goal); err != nil {
+		if cleaned[i].Goal, err = project.RequiredText("goal", child.Goal); err != nil {
 			return nil, err
 		}
-		if cleaned[i].SuccessCriteria, err = project.CleanOptional("successCriteria", child.SuccessCriteria); err != nil {
+		if cleaned[i].SuccessCriteria, err = project.OptionalText("successCriteria", child.SuccessCriteria); err != nil {
 			return nil, err
 		}
 	}
@@ -154,8 +154,8 @@ func invalidatedIn(frames []core.Frame) *core.Frame {
 	return &frames[at]
 }
 
-// Activated is the result of Activate.
-type Activated struct {
+// ActivateResult is the result of Activate.
+type ActivateResult struct {
 	Frame          core.Frame
 	From           core.Status // its status before
 	PrevSession    string      // session that had the frame; empty if Activate took it from none
@@ -169,7 +169,7 @@ type Activated struct {
 // current frame. Its parent may have ended: a finished frame can leave work. Activate
 // refuses a planned frame below an invalidated one. It takes over a frame of another machine
 // by a claim.
-func Activate(ctx context.Context, p *project.Project, by project.Caller, ref string, force bool) (a Activated, err error) {
+func Activate(ctx context.Context, p *project.Project, by project.Caller, ref string, force bool) (a ActivateResult, err error) {
 	if ref = strings.TrimSpace(ref); ref == "" {
 		return a, core.Invalidf("sessionID is empty").WithHint("give the id of the frame to take up; %s shows them", op.Tree)
 	}
@@ -193,14 +193,14 @@ func Activate(ctx context.Context, p *project.Project, by project.Caller, ref st
 	return a, err
 }
 
-// TakeUp is Activate inside a step, for a frame of this machine in which no session works.
-func TakeUp(s *project.Op, frame core.Frame) error {
+// ActivateIn is Activate inside a step, for a frame of this machine in which no session works.
+func ActivateIn(s *project.Op, frame core.Frame) error {
 	_, err := activate(s, frame, core.Frame{}, false)
 	return err
 }
 
 // activate is Activate inside a step; claimed is the claimed frame of another machine.
-func activate(s *project.Op, frame, claimed core.Frame, force bool) (a Activated, err error) {
+func activate(s *project.Op, frame, claimed core.Frame, force bool) (a ActivateResult, err error) {
 	a.From = frame.Status
 	if a.EndedParent, err = standing(s, frame); err != nil {
 		return a, err
@@ -295,7 +295,7 @@ func fromMachine(machine string, data map[string]any) map[string]any {
 
 // takeOver gives the caller a frame in progress in which no live session works, or which was
 // claimed from another machine.
-func takeOver(s *project.Op, frame *core.Frame, force bool, a *Activated) error {
+func takeOver(s *project.Op, frame *core.Frame, force bool, a *ActivateResult) error {
 	owner, err := LiveOwner(s, *frame)
 	if err != nil {
 		return err
@@ -337,12 +337,12 @@ func claim(ctx context.Context, p *project.Project, by project.Caller, find func
 }
 
 // takeFrom makes a claimed frame of another machine a frame of this machine.
-func takeFrom(frame *core.Frame, claimed core.Frame, a *Activated) error {
+func takeFrom(frame *core.Frame, claimed core.Frame, a *ActivateResult) error {
 	switch {
 	case !frame.IsRemote() || frame.Status != core.InProgress && !frame.CanTransition(core.InProgress):
 		return nil
 	case claimed.ID == "":
-		return project.Unclaimed(*frame)
+		return project.UnclaimedError(*frame)
 	case claimed.ID != frame.ID || claimed.Machine != frame.Machine:
 		return core.Invalidf("%s has just gone to machine %s", frame.ID, frame.Machine).WithHint("look at the work there, or try again")
 	}

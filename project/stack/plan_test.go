@@ -209,7 +209,7 @@ func TestAPlanThatIsMadeAgainIsThereAlready(t *testing.T) {
 	root := f.Get(first[0].Parent)
 	plan, err := stack.Plan(f.Ctx, f.Project, s, root.ID, []stack.PlannedChild{{Goal: "two"}, {Goal: "three"}, {Goal: "one"}, {Goal: "two"}, {Goal: "two"}})
 	require.NoError(t, err)
-	assert.ElementsMatch(t, projecttest.IDs(first), plan.There)
+	assert.ElementsMatch(t, projecttest.IDs(first), plan.Existing)
 	assert.Len(t, plan.Frames, 5)
 	assert.Equal(t, []string{"in_progress work", "  in_progress one", "  planned two", "  planned two", "  planned three", "  planned two"}, f.Draw())
 	assert.Len(t, f.Get(root.ID).PlannedChildren, 5)

@@ -16,7 +16,7 @@ import (
 // Pop ends a frame, records args in it, and takes up the next frame; what args names as next
 // never keeps the frame from ending. It refuses a root unless args names it, and a frame with
 // children in progress unless forced. A refused call changes nothing.
-func Pop(ctx context.Context, p *project.Project, by project.Caller, args PopArgs) (popped Popped, err error) {
+func Pop(ctx context.Context, p *project.Project, by project.Caller, args PopArgs) (popped PopResult, err error) {
 	if err := args.Check(); err != nil {
 		return popped, err
 	}
@@ -68,7 +68,7 @@ func Pop(ctx context.Context, p *project.Project, by project.Caller, args PopArg
 func toEnd(s *project.Op, ref string) (core.Frame, error) {
 	frame, err := resolveMeant(s, ref)
 	if err == nil {
-		err = s.MayWork(frame)
+		err = s.CheckLocal(frame)
 	}
 	return frame, err
 }
@@ -97,7 +97,7 @@ func claimNext(ctx context.Context, p *project.Project, by project.Caller, args 
 }
 
 // finish is Finish for a caller whose answer shows the composed summary of the frame.
-func finish(s *project.Op, popped *Popped, args PopArgs) error {
+func finish(s *project.Op, popped *PopResult, args PopArgs) error {
 	if err := Finish(s, popped, args); err != nil {
 		return err
 	}
@@ -107,7 +107,7 @@ func finish(s *project.Op, popped *Popped, args PopArgs) error {
 }
 
 // poppable checks that frame may end now and collects the data for the reply.
-func poppable(s *project.Op, frame core.Frame, args PopArgs) (popped Popped, err error) {
+func poppable(s *project.Op, frame core.Frame, args PopArgs) (popped PopResult, err error) {
 	popped.Frame = frame
 	if frame.Parent == "" && args.Frame == "" {
 		return popped, core.Invalidf("%s is the root of this session's tree", frame.ID).
@@ -130,7 +130,7 @@ func poppable(s *project.Op, frame core.Frame, args PopArgs) (popped Popped, err
 		return popped, err
 	}
 	goal, _, err := recordSaid.Get(s.Tx, frame.ID)
-	if popped.GoalShown = goal == (said{s.Session.ID, frame.Goal}); err != nil {
+	if popped.GoalShown = goal == (shownGoal{s.Session.ID, frame.Goal}); err != nil {
 		return popped, err
 	}
 	if frame.Parent == "" {
@@ -156,9 +156,9 @@ func nextPlanned(s *project.Op, frame core.Frame) (*core.Frame, error) {
 
 // recordLast records the decisions and artifacts of a pop in its frame, each with the event
 // of a separate call, and notes what the frame had before.
-func recordLast(s *project.Op, popped *Popped, args PopArgs) error {
+func recordLast(s *project.Op, popped *PopResult, args PopArgs) error {
 	frame := &popped.Frame
-	artifacts := lo.Map(args.Artifacts, func(a string, _ int) string { return s.Project.Relative(a) })
+	artifacts := lo.Map(args.Artifacts, func(a string, _ int) string { return s.Project.ArtifactPath(a) })
 	popped.EarlierTexts = FrameTexts{
 		Decisions: lo.Without(frame.Decisions, args.Decisions...), Artifacts: lo.Without(frame.Artifacts, artifacts...),
 	}
@@ -204,7 +204,7 @@ func endedInside(s *project.Op, id string) (ended []core.Frame, more bool, err e
 		err = errors.Join(err, failed)
 		return frames
 	}
-	for f := range core.Below(id, func(f core.Frame) string { return f.ID }, childrenOf) {
+	for f := range core.Descendants(id, func(f core.Frame) string { return f.ID }, childrenOf) {
 		if visited++; visited > maxVisited || len(ended) == maxInside && f.Status.Ended() {
 			return ended, true, err
 		}

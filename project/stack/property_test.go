@@ -96,19 +96,19 @@ func randomOperation(f *projecttest.Fixture, r *rand.Rand, by project.Caller) (w
 	case "spawn":
 		_, err = children.Spawn(f.Ctx, f.Project, by, children.SpawnCall{ID: randomCall(r), Description: "look", AgentType: "general"})
 	case "bind":
-		_, err = children.Bind(f.Ctx, f.Project, by, children.ChildStart{Call: randomCall(r), Session: randomChild(r)})
+		_, err = children.BindSession(f.Ctx, f.Project, by, children.ChildStart{Call: randomCall(r), Session: randomChild(r)})
 	case "child ends":
 		ends := []core.ChildEnd{core.ChildCompleted, core.ChildFailed, core.ChildCancelled}
 		err = children.End(f.Ctx, f.Project, by, children.EndReport{Session: randomChild(r), Call: randomCall(r), End: ends[r.IntN(3)], Last: "last words"})
 	case "child goes on":
 		_, err = children.Continue(f.Ctx, f.Project, by, randomChild(r), 0)
 	case "delegate":
-		_, err = f.Delegate(by, children.Delegation{Under: ref, Goal: "an agent's", Session: randomChild(r)})
+		_, err = f.Delegate(by, children.DelegateArgs{Under: ref, Goal: "an agent's", Session: randomChild(r)})
 	case "lost":
 		err = turns.End(f.Ctx, f.Project, by, turns.EndReport{Running: []string{randomChild(r)}})
 	case "sweep":
 		f.Clock += core.Millis(r.IntN(1_000_000))
-		err = sweep.Once(f.Ctx, f.Project)
+		err = sweep.RunOnce(f.Ctx, f.Project)
 	}
 	return what + " " + ref, err
 }

@@ -57,7 +57,7 @@ func EndRoot(s *project.Op, id string) error {
 	if err != nil || session.Parent != "" || session.State != core.SessionEnded {
 		return project.IgnoreMissing(err)
 	}
-	if err := s.As(session, leaveTurn); err != nil {
+	if err := s.AsSession(session, leaveTurn); err != nil {
 		return err
 	}
 	busy, err := workBelow(s, session, root)
@@ -78,7 +78,7 @@ func EndRoot(s *project.Op, id string) error {
 	case root.Summary == "":
 		summary = cutShort
 	}
-	return s.As(session, func(s *project.Op) error {
+	return s.AsSession(session, func(s *project.Op) error {
 		if err := errors.Join(notLeft(s, id), End(s, &root, status, summary)); err != nil {
 			return err
 		}
@@ -86,9 +86,9 @@ func EndRoot(s *project.Op, id string) error {
 	})
 }
 
-// CorrectEnd completes the root of the caller's session, which has ended, if the root is
+// CompleteBlockedRoot completes the root of the caller's session, which has ended, if the root is
 // blocked only because the host had not yet reported that the last turn ended by itself.
-func CorrectEnd(s *project.Op) error {
+func CompleteBlockedRoot(s *project.Op) error {
 	root, ended, err := s.ResumableRoot()
 	if err != nil || !ended || root.Status != core.Blocked {
 		return err
@@ -126,7 +126,7 @@ func settleIn(s *project.Op, frame core.Frame) error {
 		}
 		return nil
 	}
-	top, err := s.Top(frame)
+	top, err := s.RootOf(frame)
 	if err != nil || top.ID == s.Session.Root {
 		return err
 	}

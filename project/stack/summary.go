@@ -23,7 +23,7 @@ const pendingTimeout = 10 * time.Minute
 const noSummary = "(no summary: the compaction that was to bring it did not come in time)"
 
 // awaitSummary leaves popped.Frame in progress until a summary comes.
-func awaitSummary(s *project.Op, popped *Popped, args PopArgs) error {
+func awaitSummary(s *project.Op, popped *PopResult, args PopArgs) error {
 	frame := popped.Frame
 	pending := summaries.PendingPop{
 		Frame: frame.ID, Status: args.Status, Summary: args.Summary,
@@ -44,8 +44,8 @@ func awaitSummary(s *project.Op, popped *Popped, args PopArgs) error {
 	return s.Emit(core.CompactionRequested, frame.ID, map[string]any{"type": summaries.FrameCompletion})
 }
 
-// Summarized is the result of Summarize.
-type Summarized struct {
+// SummarizeResult is the result of Summarize.
+type SummarizeResult struct {
 	Frame  core.Frame
 	Stored bool   // the caller gave a summary, and it is stored
 	Prompt string // otherwise: instructions for a summary
@@ -54,18 +54,18 @@ type Summarized struct {
 
 // Summarize requests a summary from the frame's next compaction, or stores the one that
 // the caller passes.
-func Summarize(ctx context.Context, p *project.Project, by project.Caller, ref, note, summary string) (done Summarized, err error) {
-	if note, err = project.CleanOptional("note", note); err != nil {
+func Summarize(ctx context.Context, p *project.Project, by project.Caller, ref, note, summary string) (done SummarizeResult, err error) {
+	if note, err = project.OptionalText("note", note); err != nil {
 		return done, err
 	}
-	if summary, err = project.CleanOptional("summary", summary); err != nil {
+	if summary, err = project.OptionalText("summary", summary); err != nil {
 		return done, err
 	}
 	err = p.Update(ctx, by, func(s *project.Op) error {
 		if done.Frame, err = target(s, ref); err != nil {
 			return err
 		}
-		if err := s.MayWork(done.Frame); err != nil {
+		if err := s.CheckLocal(done.Frame); err != nil {
 			return err
 		}
 		if summary != "" {
@@ -115,7 +115,7 @@ func CompactionInput(s *project.Op, frame core.Frame) (in summaries.Input, err e
 	if in.Parent != nil {
 		others = append(others, in.Parent)
 	}
-	if _, err = project.ComposeAll(s.Tx, others...); err != nil {
+	if _, err = project.ComposeSummaries(s.Tx, others...); err != nil {
 		return in, err
 	}
 	in.Below, in.Ended, err = project.OutcomesBelow(s.Tx, frame.ID)
@@ -140,7 +140,7 @@ func CompactionPrompt(ctx context.Context, p *project.Project, by project.Caller
 // frame that ref names, and ends the frame if its pop waited for the summary. An empty
 // summary ends it with the text of the pop, if there is one.
 func StoreSummary(ctx context.Context, p *project.Project, by project.Caller, ref, summary string) (frame core.Frame, err error) {
-	if summary, err = project.CleanOptional("summary", summaries.StripAnalysis(summary)); err != nil {
+	if summary, err = project.OptionalText("summary", summaries.StripAnalysis(summary)); err != nil {
 		return frame, err
 	}
 	err = p.Update(ctx, by, func(s *project.Op) error {
@@ -150,7 +150,7 @@ func StoreSummary(ctx context.Context, p *project.Project, by project.Caller, re
 		if err != nil {
 			return err
 		}
-		if err := s.MayWork(frame); err != nil {
+		if err := s.CheckLocal(frame); err != nil {
 			return err
 		}
 		return storeSummary(s, &frame, summary)
@@ -183,7 +183,7 @@ func storeSummary(s *project.Op, frame *core.Frame, summary string) error {
 // complete ends a frame that waited for its summary, and moves the caller's current frame out
 // of it.
 func complete(s *project.Op, frame *core.Frame, pending summaries.PendingPop, summary string) error {
-	popped := Popped{Frame: *frame}
+	popped := PopResult{Frame: *frame}
 	s.Rule = byCompaction
 	defer func() { s.Rule = "" }()
 	err := Finish(s, &popped, PopArgs{Status: pending.Status, Summary: summary, Results: pending.Results, Confidence: pending.Confidence})

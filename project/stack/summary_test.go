@@ -17,7 +17,7 @@ import (
 )
 
 // popLater pops the current frame of s once a summary has come.
-func popLater(f *projecttest.Fixture, summary string) stack.Popped {
+func popLater(f *projecttest.Fixture, summary string) stack.PopResult {
 	f.T.Helper()
 	by, args := projecttest.Host("s"), stack.PopArgs{Status: core.Completed, Summary: summary, GenerateSummary: true, Decisions: []string{"so"}}
 	popped := f.PopAs(by, args)
@@ -85,10 +85,10 @@ func TestAPendingPopTimesOut(t *testing.T) {
 				f.Pop(projecttest.Host("s"), tt.want)
 			}
 			f.Clock += core.Millis((9 * time.Minute).Milliseconds())
-			require.NoError(t, sweep.Once(f.Ctx, f.Project))
+			require.NoError(t, sweep.RunOnce(f.Ctx, f.Project))
 			assert.Equal(t, tt.popped, f.Get(frame.ID).Status == core.Completed)
 			f.Clock += core.Millis((2 * time.Minute).Milliseconds())
-			require.NoError(t, sweep.Once(f.Ctx, f.Project))
+			require.NoError(t, sweep.RunOnce(f.Ctx, f.Project))
 			assert.Equal(t, core.Completed, f.Get(frame.ID).Status)
 			assert.Equal(t, tt.want, f.Get(frame.ID).Summary)
 		})

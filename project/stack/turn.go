@@ -175,7 +175,7 @@ func (t *userTurns) takeUp(s *project.Op) error {
 	prompt := *t.Asked
 	t.Asked = nil
 	switch {
-	case core.SaysGoOn(prompt.Text) && (t.Last != "" || t.First != nil):
+	case core.IsContinuePrompt(prompt.Text) && (t.Last != "" || t.First != nil):
 		return t.goOn(s, prompt)
 	case t.First == nil && t.Last == "" && !t.Pushes:
 		t.First = &firstTurn{turnPrompt: prompt}

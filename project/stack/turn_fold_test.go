@@ -53,7 +53,7 @@ func TestTurnsLeaveRequestsOneBehind(t *testing.T) {
 					d.step("writes " + turn + ".go")
 					says(fold.Message{Name: turn, Role: core.RoleAssistant, Tokens: 2_000})
 					var err error
-					a, err = turns.Amend(d.Ctx, d.Project, projecttest.Host("s"), turns.Request{History: history})
+					a, err = turns.EditRequest(d.Ctx, d.Project, projecttest.Host("s"), turns.Request{History: history})
 					require.NoError(t, err)
 				}
 				d.Tick()
@@ -106,7 +106,7 @@ func TestItemsLeaveRequestsOneBehind(t *testing.T) {
 			var a turns.RequestEdits
 			amends := func() {
 				var err error
-				a, err = turns.Amend(d.Ctx, d.Project, projecttest.Host("s"), turns.Request{History: history})
+				a, err = turns.EditRequest(d.Ctx, d.Project, projecttest.Host("s"), turns.Request{History: history})
 				require.NoError(t, err)
 			}
 			follow := func(call evidence.ListCall) {

@@ -76,7 +76,7 @@ var longWorks = map[string]struct {
 		},
 		do: func(ctx context.Context, f *projecttest.Fixture) error {
 			for {
-				if err := sweep.Once(ctx, f.Project); err != nil || ctx.Err() != nil {
+				if err := sweep.RunOnce(ctx, f.Project); err != nil || ctx.Err() != nil {
 					return ctx.Err()
 				}
 				if due, _ := nextDeadline(f); due > f.Clock {

@@ -24,7 +24,7 @@ func hosted(t *testing.T) (*projecttest.Fixture, *machine) {
 	t.Helper()
 	f, m := projecttest.New(t), &machine{gone: map[project.Process]bool{}}
 	f.HostProcess = func() project.Process { return m.now }
-	f.Gone = func(p project.Process) bool { return m.gone[p] }
+	f.ProcessGone = func(p project.Process) bool { return m.gone[p] }
 	return f, m
 }
 

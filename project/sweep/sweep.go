@@ -28,15 +28,15 @@ const (
 // counts as a jump: a laptop that slept.
 const clockJump = core.Millis(60_000)
 
-// Once does the work that is due. It ends sessions that no longer run, and their roots,
+// RunOnce does the work that is due. It ends sessions that no longer run, and their roots,
 // completes idle subagents, gives up on summaries that did not come, expires suggestions,
 // counts usage and deletes old events. It writes only if something is due. If a deadline fails, it continues with the others.
-func Once(ctx context.Context, p *project.Project) error {
+func RunOnce(ctx context.Context, p *project.Project) error {
 	return sweep(ctx, p, 0)
 }
 
 func sweep(ctx context.Context, p *project.Project, jumped core.Millis) error {
-	work, err := DueAndOver(ctx, p)
+	work, err := DueWithDeadSessions(ctx, p)
 	if err == nil {
 		work.Do(ctx, p, jumped)
 	}
@@ -93,8 +93,8 @@ func Due(ctx context.Context, p *project.Project) (work Work, err error) {
 	return work, err
 }
 
-// DueAndOver is Due that also looks for sessions that ended without a report.
-func DueAndOver(ctx context.Context, p *project.Project) (work Work, err error) {
+// DueWithDeadSessions is Due that also looks for sessions that ended without a report.
+func DueWithDeadSessions(ctx context.Context, p *project.Project) (work Work, err error) {
 	if work, err = Due(ctx, p); err != nil {
 		return work, err
 	}
@@ -141,11 +141,11 @@ func meetOnce(ctx context.Context, p *project.Project, d project.Deadline) error
 // acts do the work of deadlines, by their kind.
 var acts = map[string]func(s *project.Op, subject string) error{
 	children.IdleDeadline:     children.CompleteIdle,
-	children.WorthDeadline:    children.Look,
+	children.WorthDeadline:    children.CheckSilentChild,
 	stack.SummaryDeadline:     stack.GiveUpSummary,
 	autonomy.ExpiryDeadline:   autonomy.Expire,
 	stack.RootDeadline:        stack.EndRoot,
-	project.ElsewhereDeadline: children.EndElsewhere,
+	project.ElsewhereDeadline: children.EndRemoteWaits,
 	project.EventsDeadline:    func(s *project.Op, _ string) error { return errors.Join(dropOldEvents(s), endOldRoots(s)) },
 }
 
@@ -236,10 +236,10 @@ func isOver(s *project.Op, session core.Session, now core.Millis) (bool, error) 
 // process is gone.
 func processOf(s *project.Op, session core.Session) (known, gone bool, err error) {
 	theirs, err := project.RecordHookState.Find(s.Tx, session.ID)
-	if err != nil || s.Project.Gone == nil || theirs.Process == (project.Process{}) {
+	if err != nil || s.Project.ProcessGone == nil || theirs.Process == (project.Process{}) {
 		return false, false, err
 	}
-	lives := func(p project.Process) bool { return !s.Project.Gone(p) }
+	lives := func(p project.Process) bool { return !s.Project.ProcessGone(p) }
 	return true, !lives(theirs.Process) && !slices.ContainsFunc(theirs.Windows, lives), nil
 }
 

@@ -23,7 +23,7 @@ func TestSweepWritesNothingWithoutCause(t *testing.T) {
 	f.Push(projecttest.Host("s"), "work")
 	before, err := view.Revision(f.Ctx, f.Project)
 	require.NoError(t, err)
-	require.NoError(t, sweep.Once(f.Ctx, f.Project))
+	require.NoError(t, sweep.RunOnce(f.Ctx, f.Project))
 	after, err := view.Revision(f.Ctx, f.Project)
 	require.NoError(t, err)
 	assert.Equal(t, before, after)
@@ -34,13 +34,13 @@ func TestSweepDropsOldEventsOnceADay(t *testing.T) {
 	f := projecttest.New(t)
 	frame := f.Push(projecttest.Host("s"), "work")
 	f.Clock += 91 * 24 * 60 * 60 * 1000
-	require.NoError(t, sweep.Once(f.Ctx, f.Project))
+	require.NoError(t, sweep.RunOnce(f.Ctx, f.Project))
 	assert.Empty(t, f.Kinds(frame.ID))
 	assert.Equal(t, "work", f.Get(frame.ID).Goal, "frames stay")
 
 	later := f.Push(projecttest.Host("s"), "later")
 	f.Clock += 2 * 24 * 60 * 60 * 1000
-	require.NoError(t, sweep.Once(f.Ctx, f.Project))
+	require.NoError(t, sweep.RunOnce(f.Ctx, f.Project))
 	assert.NotEmpty(t, f.Kinds(later.ID))
 }
 
@@ -54,7 +54,7 @@ func TestADeadlineThatFailsDoesNotStopTheRest(t *testing.T) {
 	}))
 	require.NoError(t, turns.End(f.Ctx, f.Project, projecttest.Child("c"), turns.EndReport{}))
 	f.Clock += 10_000
-	require.NoError(t, sweep.Once(f.Ctx, f.Project))
+	require.NoError(t, sweep.RunOnce(f.Ctx, f.Project))
 	assert.Equal(t, core.Completed, f.Get(frame).Status)
 	require.NoError(t, f.Store.View(f.Ctx, func(tx project.Tx) error {
 		due, err := tx.DueDeadlines(f.Clock, "", "", 10)

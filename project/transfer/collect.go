@@ -161,7 +161,7 @@ func noteMissing(b *batch, ids []string) (docs []merge.Doc, n int, err error) {
 		if was.Deleted.IsZero() {
 			d = merge.Delete(was, b.clock.Machine, b.tick)
 		}
-		if !d.Gone() {
+		if !d.IsDeleted() {
 			b.s.Project.Log.Warn("flame restores a lost frame", "frame", id)
 			if err := b.putBack(was); err != nil {
 				return nil, 0, err

@@ -18,8 +18,8 @@ import (
 	"flame/project"
 )
 
-// Exported is the result of an export.
-type Exported struct {
+// ExportResult is the result of an export.
+type ExportResult struct {
 	Frames int      // written ones
 	Left   []string // what was left out, in words: imports would refuse it
 }
@@ -38,7 +38,7 @@ type export struct {
 // whole, and deletes files of an earlier export whose frames are gone. It writes the state
 // file after the frames and before the deletions, so the state never names frames without
 // files.
-func Export(ctx context.Context, p *project.Project, by project.Caller, dir string) (done Exported, err error) {
+func Export(ctx context.Context, p *project.Project, by project.Caller, dir string) (done ExportResult, err error) {
 	e := &export{p: p, dir: dir, folder: filepath.Join(dir, "frames")}
 	if err := os.MkdirAll(e.folder, 0o755); err != nil {
 		return done, err
@@ -58,14 +58,14 @@ func Export(ctx context.Context, p *project.Project, by project.Caller, dir stri
 	if err != nil {
 		return done, err
 	}
-	err = place.Write(filepath.Join(dir, "state.json"), 0o644, func(to io.Writer) error { return e.writeState(ctx, to, state, roots) })
+	err = place.WriteAtomic(filepath.Join(dir, "state.json"), 0o644, func(to io.Writer) error { return e.writeState(ctx, to, state, roots) })
 	if err == nil {
 		err = e.dropStale(ctx)
 	}
 	if nameless := len(all) - e.written - len(e.left); nameless > 0 {
 		e.left = append(e.left, fmt.Sprintf("frames without an id: %d", nameless))
 	}
-	return Exported{e.written, e.left}, err
+	return ExportResult{e.written, e.left}, err
 }
 
 // writeState writes the state in the form of encoding/json with an indent of two spaces, and
@@ -256,7 +256,7 @@ func fileName(id string) string {
 }
 
 func writeJSON(file string, v any) error {
-	return place.Write(file, 0o644, func(to io.Writer) error {
+	return place.WriteAtomic(file, 0o644, func(to io.Writer) error {
 		raw, err := json.MarshalIndent(v, "", "  ")
 		if err != nil {
 			return err

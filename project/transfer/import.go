@@ -18,8 +18,8 @@ import (
 	"flame/project"
 )
 
-// Imported is the result of an import.
-type Imported struct {
+// ImportResult is the result of an import.
+type ImportResult struct {
 	Added     int      `json:"added"`     // frames that did not exist
 	Unchanged int      `json:"unchanged"` // frames that existed and are the same
 	Grown     int      `json:"grown"`     // frames of past sessions of which their logs tell more, or other numbers, than before
@@ -45,7 +45,7 @@ func IsState(path string) bool {
 // the path of such a state file, with any name, with the frames beside it. Frames keep their
 // ids; a repeated import changes nothing. Import works in batches, each complete in itself,
 // so an interrupted import can be repeated.
-func Import(ctx context.Context, p *project.Project, dir string) (done Imported, err error) {
+func Import(ctx context.Context, p *project.Project, dir string) (done ImportResult, err error) {
 	state, err := readState(dir)
 	if err != nil {
 		return done, err
@@ -55,8 +55,8 @@ func Import(ctx context.Context, p *project.Project, dir string) (done Imported,
 
 // ImportHistory imports frames made from the logs of past sessions. Frames of sessions that
 // flame saw itself already exist, under other ids, and count as unchanged.
-func ImportHistory(ctx context.Context, p *project.Project, state State) (Imported, error) {
-	return importState(ctx, p, state, func(tx project.Tx, f StateFrame, done *Imported) error {
+func ImportHistory(ctx context.Context, p *project.Project, state State) (ImportResult, error) {
+	return importState(ctx, p, state, func(tx project.Tx, f StateFrame, done *ImportResult) error {
 		session, err := tx.Session(f.Session)
 		if err == nil && session.HasFrame() {
 			done.Unchanged++
@@ -89,15 +89,15 @@ func grown(have, now core.Frame) core.Frame {
 	return have
 }
 
-func importState(ctx context.Context, p *project.Project, state State, take func(project.Tx, StateFrame, *Imported) error) (done Imported, err error) {
+func importState(ctx context.Context, p *project.Project, state State, take func(project.Tx, StateFrame, *ImportResult) error) (done ImportResult, err error) {
 	frames, repaired, err := orderState(state)
 	if err != nil {
 		return done, err
 	}
 	done.Repaired = repaired
-	err = project.InBatches(ctx, p, frames, func(tx project.Tx, f StateFrame) (part Imported, err error) {
+	err = project.InBatches(ctx, p, frames, func(tx project.Tx, f StateFrame) (part ImportResult, err error) {
 		return part, take(tx, f, &part)
-	}, func(part Imported) {
+	}, func(part ImportResult) {
 		done.Added += part.Added
 		done.Unchanged += part.Unchanged
 		done.Grown += part.Grown
@@ -139,7 +139,7 @@ func activate(ctx context.Context, p *project.Project, active string) error {
 // maxRecent limits the sessions among which activate looks for one that works in a frame.
 const maxRecent = 20
 
-func importFrame(tx project.Tx, f StateFrame, done *Imported) error {
+func importFrame(tx project.Tx, f StateFrame, done *ImportResult) error {
 	have, err := tx.Frame(f.ID)
 	if err == nil {
 		f.Machine = have.Machine // a frame belongs to the machine that works in it

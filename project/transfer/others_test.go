@@ -36,7 +36,7 @@ func TestFramesOfOthersDoNotHideThoseOfThisMachine(t *testing.T) {
 	}
 	_, err := transfer.SharedTree{Project: m.Project, Machine: "here"}.Take(m.Ctx, docs)
 	require.NoError(t, err)
-	held, err := transfer.Held(m.Ctx, m.Project)
+	held, err := transfer.HeldFrames(m.Ctx, m.Project)
 	require.NoError(t, err)
 	assert.Contains(t, held, f.ID, "nobody else may take it over")
 	frame, _, err := stack.AddDecision(m.Ctx, m.Project, project.Caller{Host: project.CommandLine}, "", "so")

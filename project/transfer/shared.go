@@ -184,10 +184,10 @@ const (
 	maxParent = 16   // sessions above that of a frame
 )
 
-// Held returns the ids of the frames in progress on this machine whose sessions are live: no
+// HeldFrames returns the ids of the frames in progress on this machine whose sessions are live: no
 // other machine may take them over without asking. If there are very many, it returns those
 // with the latest changes.
-func Held(ctx context.Context, p *project.Project) (ids []string, err error) {
+func HeldFrames(ctx context.Context, p *project.Project) (ids []string, err error) {
 	err = p.Store.View(ctx, func(tx project.Tx) error {
 		open, err := newest(tx, maxHeld)
 		if err == nil && slices.ContainsFunc(open, core.Frame.IsRemote) {

@@ -271,7 +271,7 @@ func TestDeletedFrames(t *testing.T) {
 		assert.Zero(t, a.send(h))
 		assert.Equal(t, before, a.state())
 		require.NoError(t, transfer.SharedTree{Project: a.Project}.Known(a.Ctx, func(d merge.Doc) error {
-			assert.True(t, d.Gone())
+			assert.True(t, d.IsDeleted())
 			return nil
 		}))
 	})
@@ -284,7 +284,7 @@ func TestDeletedFrames(t *testing.T) {
 		plan := b.Plan(projecttest.Host("s-b"), f.ID, "Below")[0]
 		remove(a, f.ID)
 		a.send(h)
-		require.True(t, h[f.ID].Gone())
+		require.True(t, h[f.ID].IsDeleted())
 		b.send(h)
 		for range 2 {
 			_, err := transfer.SharedTree{Project: a.Project, Machine: "a"}.Take(a.Ctx, []merge.Doc{h[plan.ID]})
@@ -419,7 +419,7 @@ func TestTreesOfThreeMachinesConverge(t *testing.T) {
 			}
 			meet(h, m...)
 			for _, one := range m {
-				require.NoError(t, sweep.Once(one.Ctx, one.Project))
+				require.NoError(t, sweep.RunOnce(one.Ctx, one.Project))
 			}
 			meet(h, m...)
 			want := m[0].alike()
@@ -470,7 +470,7 @@ func TestAnEndElsewhereIsDue(t *testing.T) {
 	b.Pop(projecttest.Host("s-b"), "done")
 	meet(h, a, b)
 	assert.True(t, due())
-	require.NoError(t, sweep.Once(a.Ctx, a.Project))
+	require.NoError(t, sweep.RunOnce(a.Ctx, a.Project))
 	a.seen = 0
 	meet(h, a, b)
 	assert.False(t, due())
@@ -570,7 +570,7 @@ func TestHeldAreTheFramesOfLiveSessions(t *testing.T) {
 		return pushed.ID
 	}
 	held := func() []string {
-		ids, err := transfer.Held(a.Ctx, a.Project)
+		ids, err := transfer.HeldFrames(a.Ctx, a.Project)
 		require.NoError(t, err)
 		return ids
 	}
@@ -589,9 +589,9 @@ func TestHeldAreTheFramesOfLiveSessions(t *testing.T) {
 	assert.NotContains(t, held(), two)
 
 	by := project.Caller{Session: "one"}
-	here, err := a.Delegate(by, children.Delegation{Agent: "agent-here", Goal: "Here", Session: "three", Host: "claude-code"})
+	here, err := a.Delegate(by, children.DelegateArgs{Agent: "agent-here", Goal: "Here", Session: "three", Host: "claude-code"})
 	require.NoError(t, err)
-	there, err := a.Delegate(by, children.Delegation{Agent: "agent-there", Goal: "There", Host: "opencode"})
+	there, err := a.Delegate(by, children.DelegateArgs{Agent: "agent-there", Goal: "There", Host: "opencode"})
 	require.NoError(t, err)
 	assert.Contains(t, held(), here.Frame.ID)
 	assert.NotContains(t, held(), there.Frame.ID, "a worker may take it over at any time")

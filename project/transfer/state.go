@@ -134,7 +134,7 @@ func Snapshot(ctx context.Context, p *project.Project, by project.Caller) (state
 		if err != nil {
 			return err
 		}
-		if state.Requests, err = usage.ByHost(s.Tx, sessions); err != nil {
+		if state.Requests, err = usage.RequestsByHost(s.Tx, sessions); err != nil {
 			return err
 		}
 		state.Metered, err = usage.ByClass(s.Tx)

@@ -20,7 +20,7 @@ import (
 // the merged documents that contain more than the ones that came: the senders need them.
 func (t SharedTree) Take(ctx context.Context, docs []merge.Doc) (owed []merge.Doc, err error) {
 	taken := 0
-	err = inBatches(ctx, t.Project, t.Machine, docs, take, func(t *taking) {
+	err = inBatches(ctx, t.Project, t.Machine, docs, take, func(t *mergePass) {
 		owed, taken = append(owed, t.owed...), taken+t.changed
 	})
 	if taken > 0 {
@@ -29,8 +29,8 @@ func (t SharedTree) Take(ctx context.Context, docs []merge.Doc) (owed []merge.Do
 	return owed, err
 }
 
-// A taking merges some documents into the tree.
-type taking struct {
+// A mergePass merges some documents into the tree.
+type mergePass struct {
 	*batch
 	frames  map[string]core.Frame // existing frames, by id
 	agreed  map[string]merge.Doc  // documents agreed before, by id
@@ -42,7 +42,7 @@ type taking struct {
 }
 
 // take merges some documents and returns their number.
-func take(b *batch, docs []merge.Doc) (t *taking, n int, err error) {
+func take(b *batch, docs []merge.Doc) (t *mergePass, n int, err error) {
 	if t, err = b.taking(lo.Map(docs, func(d merge.Doc, _ int) string { return d.ID })); err != nil {
 		return nil, 0, err
 	}
@@ -56,8 +56,8 @@ func take(b *batch, docs []merge.Doc) (t *taking, n int, err error) {
 }
 
 // taking reads the data with which Take merges documents of frames with these ids.
-func (b *batch) taking(ids []string) (t *taking, err error) {
-	t = &taking{batch: b, above: map[string]bool{}}
+func (b *batch) taking(ids []string) (t *mergePass, err error) {
+	t = &mergePass{batch: b, above: map[string]bool{}}
 	if t.agreed, err = recordDoc.At(b.tx, ids); err != nil {
 		return nil, err
 	}
@@ -72,7 +72,7 @@ func (b *batch) taking(ids []string) (t *taking, err error) {
 }
 
 // findParents records which of these ids have children.
-func (t *taking) findParents(ids []string) error {
+func (t *mergePass) findParents(ids []string) error {
 	if len(ids) == 0 {
 		return nil
 	}
@@ -84,7 +84,7 @@ func (t *taking) findParents(ids []string) error {
 }
 
 // one merges a document.
-func (t *taking) one(came merge.Doc) error {
+func (t *mergePass) one(came merge.Doc) error {
 	was, known := t.agreed[came.ID]
 	f, there := t.frames[came.ID]
 	parent, err := t.parent(f, was)
@@ -103,7 +103,7 @@ func (t *taking) one(came merge.Doc) error {
 		}
 		t.agreed[d.ID] = d
 	}
-	stays := !d.Gone()
+	stays := !d.IsDeleted()
 	if !stays {
 		below, err := t.tx.CountFrames(project.FrameQuery{Parent: d.ID, Archived: true})
 		if err != nil {
@@ -152,7 +152,7 @@ func (b *batch) count(id string, known, counted, is bool) error {
 
 // keep stores the frame of a document, and writes events about its changes. parent is the
 // parent that the frame's document named before.
-func (t *taking) keep(d merge.Doc, f core.Frame, parent string, there bool) error {
+func (t *mergePass) keep(d merge.Doc, f core.Frame, parent string, there bool) error {
 	want := d.Frame(t.clock.Machine)
 	if err := t.link(&want, f, parent, there); err != nil {
 		return err
@@ -179,7 +179,7 @@ func (t *taking) keep(d merge.Doc, f core.Frame, parent string, there bool) erro
 			return err
 		}
 	}
-	return (&telling{b: t.batch, doc: d, was: f, is: want, here: t.clock.Machine}).tell(there)
+	return (&remoteEvents{b: t.batch, doc: d, was: f, is: want, here: t.clock.Machine}).tell(there)
 }
 
 // isOpen reports whether work in a frame is not over, on any machine.
@@ -198,7 +198,7 @@ func same(f, g core.Frame) bool {
 }
 
 // bringBack restores deleted frames below which new frames came.
-func (t *taking) bringBack() error {
+func (t *mergePass) bringBack() error {
 	slices.Sort(t.parents)
 	t.parents = slices.Compact(t.parents)
 	there, err := t.batch.frames(t.parents)
@@ -225,7 +225,7 @@ func (t *taking) bringBack() error {
 
 // voidBelow invalidates the planned frames below frames that other machines invalidated:
 // those machines may not know what was planned here.
-func (t *taking) voidBelow() error {
+func (t *mergePass) voidBelow() error {
 	for _, f := range t.void {
 		if _, err := t.s.InvalidateBelow(f); err != nil {
 			return err
@@ -255,7 +255,7 @@ func (b *batch) parent(f core.Frame, was merge.Doc) (parent string, err error) {
 
 // link keeps want, a frame about to be saved, out of cycles. f is the stored frame, if there
 // is one, and parent the parent that its document names.
-func (t *taking) link(want *core.Frame, f core.Frame, parent string, there bool) error {
+func (t *mergePass) link(want *core.Frame, f core.Frame, parent string, there bool) error {
 	switch {
 	case !there && (want.Parent == "" || !t.above[want.ID]):
 		return nil
@@ -280,7 +280,7 @@ func (t *taking) link(want *core.Frame, f core.Frame, parent string, there bool)
 }
 
 // cut makes a root of the oldest frame of the cycle that want would close.
-func (t *taking) cut(want *core.Frame) error {
+func (t *mergePass) cut(want *core.Frame) error {
 	way, closes, err := t.way(want.Parent, want.ID)
 	if err != nil || !closes {
 		return err
@@ -300,7 +300,7 @@ func (t *taking) cut(want *core.Frame) error {
 
 // uncut restores the link that was cut in the cycle through f, because f is about to leave
 // the cycle.
-func (t *taking) uncut(f core.Frame) error {
+func (t *mergePass) uncut(f core.Frame) error {
 	up, ends, err := t.way(f.Parent, "")
 	if err != nil || !ends {
 		return err
@@ -322,7 +322,7 @@ func (t *taking) uncut(f core.Frame) error {
 
 // way returns the frames from one upwards, as far as a child of end, and reports whether they
 // lead there. Roots are children of the end "".
-func (t *taking) way(from, end string) (way []core.Frame, leads bool, err error) {
+func (t *mergePass) way(from, end string) (way []core.Frame, leads bool, err error) {
 	met := map[string]bool{}
 	page, err := t.tx.FramesOf([]string{from})
 	for len(page) > 0 && err == nil {
@@ -341,7 +341,7 @@ func (t *taking) way(from, end string) (way []core.Frame, leads bool, err error)
 }
 
 // relink gives a frame another parent, or none, because of a change by machine by.
-func (t *taking) relink(f core.Frame, parent, by string) error {
+func (t *mergePass) relink(f core.Frame, parent, by string) error {
 	f.Parent = parent
 	if err := t.tx.SaveFrame(f); err != nil {
 		return err
@@ -350,7 +350,7 @@ func (t *taking) relink(f core.Frame, parent, by string) error {
 		t.frames[f.ID] = f
 	}
 	t.changed++
-	told := telling{b: t.batch, is: f}
+	told := remoteEvents{b: t.batch, is: f}
 	told.event(core.FrameUpdated, by, map[string]any{"fields": []string{"parent"}})
 	return told.err
 }

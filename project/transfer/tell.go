@@ -10,9 +10,9 @@ import (
 	"flame/core/merge"
 )
 
-// A telling writes the events about another machine's changes of a frame, like the operations
+// A remoteEvents writes the events about another machine's changes of a frame, like the operations
 // of this machine.
-type telling struct {
+type remoteEvents struct {
 	b        *batch // that writes them
 	doc      merge.Doc
 	was, is  core.Frame
@@ -22,7 +22,7 @@ type telling struct {
 }
 
 // tell writes the events. there says whether the frame existed.
-func (t *telling) tell(there bool) error {
+func (t *remoteEvents) tell(there bool) error {
 	by := t.doc.Work.Machine
 	if !there {
 		t.begin(by)
@@ -43,7 +43,7 @@ func (t *telling) tell(there bool) error {
 }
 
 // event writes an event about a change by a machine.
-func (t *telling) event(kind, machine string, data map[string]any) {
+func (t *remoteEvents) event(kind, machine string, data map[string]any) {
 	if machine != "" {
 		data["machine"] = machine
 	}
@@ -58,7 +58,7 @@ func (t *telling) event(kind, machine string, data map[string]any) {
 }
 
 // begin writes the event of a new frame.
-func (t *telling) begin(by string) {
+func (t *remoteEvents) begin(by string) {
 	kind := core.FrameCreated
 	if t.was.Status = core.InProgress; t.is.Status == core.Planned || t.doc.Work.Status == core.Planned {
 		kind, t.was.Status = core.FramePlanned, core.Planned
@@ -69,7 +69,7 @@ func (t *telling) begin(by string) {
 
 // note keeps the old texts of a frame of ours that another machine took over and changed, or
 // changed in our name.
-func (t *telling) note() {
+func (t *remoteEvents) note() {
 	if t.was.IsRemote() {
 		return
 	}
@@ -89,7 +89,7 @@ func (t *telling) note() {
 const maxTold = 20
 
 // added writes events about the new elements of a set.
-func (t *telling) added(field string, was []string, all []merge.Entry) {
+func (t *remoteEvents) added(field string, was []string, all []merge.Entry) {
 	if len(was) == len(all) {
 		return
 	}
@@ -112,7 +112,7 @@ func (t *telling) added(field string, was []string, all []merge.Entry) {
 
 // move writes the event about a new status or machine, and reports whether that event also
 // covers the summary.
-func (t *telling) move(by string, there bool) (summed bool) {
+func (t *remoteEvents) move(by string, there bool) (summed bool) {
 	from, to := t.was.Status, t.is.Status
 	switch {
 	case to == core.Invalidated:
@@ -136,7 +136,7 @@ func (t *telling) move(by string, there bool) (summed bool) {
 
 // taken returns the data of the event about a frame that a session took up, perhaps from
 // another machine.
-func (t *telling) taken(from core.Status) map[string]any {
+func (t *remoteEvents) taken(from core.Status) map[string]any {
 	data := map[string]any{"from": from}
 	if t.was.Machine != t.is.Machine {
 		data["fromMachine"] = cmp.Or(t.was.Machine, t.here)
@@ -148,7 +148,7 @@ func (t *telling) taken(from core.Status) map[string]any {
 }
 
 // others writes events about all other changes.
-func (t *telling) others(by string, summed bool) {
+func (t *remoteEvents) others(by string, summed bool) {
 	if !summed && t.was.Summary != t.is.Summary {
 		data := map[string]any{}
 		if t.was.Summary != "" {

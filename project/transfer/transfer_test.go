@@ -38,15 +38,15 @@ func TestExportAndImportLoseNothing(t *testing.T) {
 	first := t.TempDir()
 	exported, err := transfer.Export(from.Ctx, from.Project, projecttest.Host("s"), first)
 	require.NoError(t, err)
-	assert.Equal(t, transfer.Exported{Frames: 6}, exported)
+	assert.Equal(t, transfer.ExportResult{Frames: 6}, exported)
 
 	to := projecttest.New(t)
 	done, err := transfer.Import(to.Ctx, to.Project, first)
 	require.NoError(t, err)
-	assert.Equal(t, transfer.Imported{Added: 6}, done)
+	assert.Equal(t, transfer.ImportResult{Added: 6}, done)
 	done, err = transfer.Import(to.Ctx, to.Project, first)
 	require.NoError(t, err)
-	assert.Equal(t, transfer.Imported{Unchanged: 6}, done)
+	assert.Equal(t, transfer.ImportResult{Unchanged: 6}, done)
 
 	want, err := transfer.Snapshot(from.Ctx, from.Project, projecttest.Host("nobody"))
 	require.NoError(t, err)
@@ -110,7 +110,7 @@ func TestAnImportNeitherSetsNorClearsAMachine(t *testing.T) {
 
 	done, err := transfer.Import(from.Ctx, from.Project, dir)
 	require.NoError(t, err)
-	assert.Equal(t, transfer.Imported{Unchanged: 1}, done)
+	assert.Equal(t, transfer.ImportResult{Unchanged: 1}, done)
 	assert.Equal(t, foreign, from.Get(foreign.ID))
 
 	to := projecttest.New(t)

@@ -20,12 +20,12 @@ func FindCompaction(
 ) (news bool, err error) {
 	err = p.Run(ctx, by, func(s *project.Op) error {
 		mine, err := project.RecordHookState.Find(s.Tx, s.Session.ID)
-		if err != nil || s.Fresh {
+		if err != nil || s.NewSession {
 			return err
 		}
 		before := mine.Searched
 		if before.Path != path {
-			before = project.Searched{Path: path}
+			before = project.LogSearch{Path: path}
 		}
 		at, upTo := find(before.UpTo)
 		news = at >= s.Session.CreatedAt && at > mine.Compacted
@@ -34,7 +34,7 @@ func FindCompaction(
 		}
 		return s.Change(func(s *project.Op) error {
 			return project.RecordHookState.Change(s.Tx, s.Session.ID, func(mine *project.HookState) {
-				if mine.Searched = (project.Searched{Path: path, UpTo: upTo}); news {
+				if mine.Searched = (project.LogSearch{Path: path, UpTo: upTo}); news {
 					mine.Compacted, mine.ContextOwed = at, true
 				}
 			})

@@ -42,7 +42,7 @@ func folded(frame string) []fold.Message {
 
 func amend(f *projecttest.Fixture, by project.Caller, r turns.Request) {
 	f.T.Helper()
-	_, err := turns.Amend(f.Ctx, f.Project, by, r)
+	_, err := turns.EditRequest(f.Ctx, f.Project, by, r)
 	require.NoError(f.T, err)
 }
 

@@ -163,7 +163,7 @@ func TestAnEndThatIsDueIsNoLongerSuggestedWhereTheUserAsksForMore(t *testing.T) 
 			}
 			require.NoError(t, stack.NoteFiles(f.Ctx, f.Project, s, turn.Files))
 			if tt.asked {
-				advice, err := autonomy.ShouldPop(f.Ctx, f.Project, s, autonomy.PopQuestion{SuccessSignals: []string{"all tests pass", "archives rotate", "done"}})
+				advice, err := autonomy.ShouldPop(f.Ctx, f.Project, s, autonomy.PopArgs{SuccessSignals: []string{"all tests pass", "archives rotate", "done"}})
 				require.NoError(t, err)
 				require.True(t, advice.Queued, advice.Reason)
 			} else {

@@ -19,16 +19,16 @@ type EventID struct {
 }
 
 // recordTaken, by source, is how many of its events flame has handled.
-const recordTaken project.RecordKind[taken] = "source.taken"
+const recordTaken project.RecordKind[handledEvents] = "source.taken"
 
-type taken struct {
+type handledEvents struct {
 	N  int64       `json:"n"`  // number of the last event that changed something, or that SaveHandled recorded
 	At core.Millis `json:"at"` // when that was
 }
 
 // HandledFrom returns the number of the last event of a source that flame has handled.
 func HandledFrom(ctx context.Context, p *project.Project, source string) (int64, error) {
-	last, err := project.Read(ctx, p, func(tx project.Tx) (taken, error) { return recordTaken.Find(tx, source) })
+	last, err := project.Read(ctx, p, func(tx project.Tx) (handledEvents, error) { return recordTaken.Find(tx, source) })
 	return last.N, err
 }
 
@@ -42,14 +42,14 @@ func SaveHandled(ctx context.Context, p *project.Project, upTo EventID) error {
 		if upTo.Late != "" {
 			err = p.NoteLate(tx, upTo.Late)
 		}
-		return errors.Join(err, recordTaken.Save(tx, upTo.Source, taken{N: upTo.N, At: p.Now()}))
+		return errors.Join(err, recordTaken.Save(tx, upTo.Source, handledEvents{N: upTo.N, At: p.Now()}))
 	})
 }
 
 // ForgetSources forgets the sources that sent nothing for a day.
 func ForgetSources(ctx context.Context, p *project.Project) error {
 	return p.Store.Run(ctx, func(tx project.Tx) error {
-		return recordTaken.Forget(tx, func(t taken) bool { return p.Now()-t.At > project.Day })
+		return recordTaken.Forget(tx, func(t handledEvents) bool { return p.Now()-t.At > project.Day })
 	})
 }
 
@@ -63,7 +63,7 @@ var errDue = errors.New("turns: something is due first")
 func OnEvent(ctx context.Context, p *project.Project, marks []EventID, starts bool, f func(*project.Project) error) error {
 	due := sweep.Due
 	if starts {
-		due = sweep.DueAndOver
+		due = sweep.DueWithDeadSessions
 	}
 	var work sweep.Work
 	err := handleOnce(ctx, p, marks, f, func(p *project.Project) (err error) {
@@ -121,7 +121,7 @@ func CatchUp(ctx context.Context, p *project.Project, by project.Caller, prompts
 	if len(prompts)+len(tasks) == 0 {
 		return nil
 	}
-	known, _, err := children.Known(ctx, p, by.Session)
+	known, _, err := children.IsKnown(ctx, p, by.Session)
 	if err != nil {
 		return err
 	}

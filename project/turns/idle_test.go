@@ -17,7 +17,7 @@ const minute = core.Millis(60_000)
 // idleOf returns in which minutes since begin a session was idle.
 func idleOf(f *projecttest.Fixture, session string, begin core.Millis) (spans []string) {
 	f.T.Helper()
-	var all []core.Stretch
+	var all []core.Interval
 	require.NoError(f.T, f.Store.View(f.Ctx, func(tx project.Tx) (err error) {
 		all, err = project.RecordIdle.Find(tx, session)
 		return err
@@ -83,9 +83,9 @@ func TestTheNewestPausesAreKeptAndGoWithTheirSession(t *testing.T) {
 	f.Prompt(by, "first", "begin")
 	begin := f.Clock
 	const most = 500
-	var old []core.Stretch
+	var old []core.Interval
 	for i := range core.Millis(most) {
-		old = append(old, core.Stretch{From: begin - (most-i)*100*minute, Until: begin - (most-i)*100*minute + 20*minute})
+		old = append(old, core.Interval{From: begin - (most-i)*100*minute, Until: begin - (most-i)*100*minute + 20*minute})
 	}
 	require.NoError(t, f.Store.Update(f.Ctx, func(tx project.Tx) error { return project.RecordIdle.Save(tx, "s", old) }))
 	f.Rest(by, "done")
@@ -95,6 +95,6 @@ func TestTheNewestPausesAreKeptAndGoWithTheirSession(t *testing.T) {
 	require.Len(t, idle, most)
 	assert.Equal(t, fmt.Sprintf("%d-%d", -(most-1)*100, -(most-1)*100+20), idle[0], "the oldest is dropped")
 	assert.Equal(t, "0-30", idle[most-1])
-	require.NoError(t, f.Store.Update(f.Ctx, func(tx project.Tx) error { return project.Forget(tx, "s") }))
+	require.NoError(t, f.Store.Update(f.Ctx, func(tx project.Tx) error { return project.ForgetSession(tx, "s") }))
 	assert.Empty(t, idleOf(f, "s", begin))
 }

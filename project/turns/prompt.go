@@ -51,14 +51,14 @@ func Begin(ctx context.Context, p *project.Project, by project.Caller, prompt Pr
 			return err
 		}
 		mine.ContextGiven, mine.ContextOwed = false, false
-		mine.LastSeq, err = briefing.LogTold(s, b)
+		mine.LastSeq, err = briefing.LogDelivered(s, b)
 		return err
 	})
 	return b, err
 }
 
 // NotePrompt is Begin without the briefing, for hosts that ask for it when they send the
-// prompt to the model (Amend).
+// prompt to the model (EditRequest).
 func NotePrompt(ctx context.Context, p *project.Project, by project.Caller, prompt Prompt) error {
 	return prompted(ctx, p, by, prompt, func(*project.Op, *project.HookState, bool) error { return nil })
 }
@@ -164,14 +164,14 @@ func (p Prompt) before(s *project.Op) func() (e stack.TurnEnd, ok bool) {
 // weighPrompt considers a push, unless the prompt has just named its root. First it adds
 // what flame did not see of the turn before.
 func weighPrompt(s *project.Op, prompt Prompt, text string, named bool) error {
-	judged, err := autonomy.Judges(s)
+	judged, err := autonomy.Enabled(s)
 	if err != nil || named || !judged {
 		return err
 	}
 	if err := weighMissed(s, text, prompt.Seen); err != nil {
 		return err
 	}
-	return autonomy.WeighPush(s, core.Head(text, maxWeighed), stack.TakeUp)
+	return autonomy.SuggestPush(s, core.Head(text, maxWeighed), stack.ActivateIn)
 }
 
 // maxWeighed is how much of a prompt flame judges, in characters.

@@ -21,7 +21,7 @@ type Request struct {
 	History  []fold.Message      // oldest first
 	Usage    []usage.AnswerUsage // of answers since the last request
 	Editions map[core.Millis]int // of the requests that these answers belong to, by the times of the answers
-	Terms    fold.Terms          // but for Cold, which Amend knows
+	Terms    fold.Conditions     // but for Cold, which EditRequest knows
 
 	CacheLife core.Millis // how long the model's cache keeps an unused entry; 0: the usual time
 
@@ -54,7 +54,7 @@ func (r Request) last(is func(fold.Message) bool) string {
 const usualLife = core.Millis(5 * 60_000)
 
 // terms returns the terms of the request at a time.
-func (r Request) terms(now core.Millis) fold.Terms {
+func (r Request) terms(now core.Millis) fold.Conditions {
 	terms := r.Terms
 	for _, m := range slices.Backward(r.History) {
 		if m.Role == core.RoleAssistant {
@@ -74,10 +74,10 @@ type RequestEdits struct {
 	Kept usage.RequestLog
 }
 
-// Amend returns what to leave out of a request to the model and what to insert: it folds
+// EditRequest returns what to leave out of a request to the model and what to insert: it folds
 // finished frames, and inserts a briefing behind the newest prompt. The result for the same
 // history and tree is identical, to the byte, because flame decides on each once.
-func Amend(ctx context.Context, p *project.Project, by project.Caller, r Request) (a RequestEdits, err error) {
+func EditRequest(ctx context.Context, p *project.Project, by project.Caller, r Request) (a RequestEdits, err error) {
 	err = p.Run(ctx, by, func(s *project.Op) error {
 		if settled, err := settle(s, r, &a); settled || err != nil {
 			return err
@@ -102,7 +102,7 @@ func Amend(ctx context.Context, p *project.Project, by project.Caller, r Request
 					return err
 				}
 			}
-			a = RequestEdits{Edits: c.Edits(r.History), Counted: !s.Fresh && len(r.History) > 0, Kept: c}
+			a = RequestEdits{Edits: c.Edits(r.History), Counted: !s.NewSession && len(r.History) > 0, Kept: c}
 			if a.Counted {
 				if err := c.Count(s, r.History, a.Edits); err != nil {
 					return err
@@ -128,14 +128,14 @@ func settle(s *project.Op, r Request, a *RequestEdits) (settled bool, err error)
 	}
 	said, err := briefing.Dialogs(s, r.History)
 	*a = RequestEdits{Edits: c.Edits(r.History), Kept: c}
-	return s.Fresh || !c.Changed() && len(said) == 0, err
+	return s.NewSession || !c.Changed() && len(said) == 0, err
 }
 
-// Recall returns how to send a request by the decisions for earlier requests. It writes
+// ReplayEdits returns how to send a request by the decisions for earlier requests. It writes
 // nothing: callers use it when flame cannot write.
-func Recall(ctx context.Context, p *project.Project, by project.Caller, r Request) (a RequestEdits, err error) {
+func ReplayEdits(ctx context.Context, p *project.Project, by project.Caller, r Request) (a RequestEdits, err error) {
 	err = p.View(ctx, by, func(s *project.Op) error {
-		if s.Fresh {
+		if s.NewSession {
 			return nil
 		}
 		c, err := usage.RequestsFor(s, r.History)
@@ -168,7 +168,7 @@ func (r Request) show(c *usage.RequestLog, now core.Millis) {
 
 // loaded returns the session's conversation.
 func loaded(s *project.Op, r Request) (c usage.RequestLog, err error) {
-	if s.Fresh || len(r.History) == 0 {
+	if s.NewSession || len(r.History) == 0 {
 		return c, nil
 	}
 	return usage.RequestsFor(s, r.History)
@@ -176,7 +176,7 @@ func loaded(s *project.Op, r Request) (c usage.RequestLog, err error) {
 
 // amend adds what a request shows to a conversation, and folds finished frames.
 func amend(s *project.Op, c *usage.RequestLog, r Request) error {
-	if s.Fresh || len(r.History) == 0 {
+	if s.NewSession || len(r.History) == 0 {
 		return nil
 	}
 	r.show(c, s.Now)
@@ -194,14 +194,14 @@ func amend(s *project.Op, c *usage.RequestLog, r Request) error {
 	if len(frames) > 0 {
 		c.Fold(fold.FindFolds(r.History, frames, c.Ledger, terms))
 	}
-	c.Cut(fold.Trim(r.History, c.Ledger, s.Project.Trim, terms))
+	c.Cut(fold.FindCuts(r.History, c.Ledger, s.Project.Trim, terms))
 	return nil
 }
 
 // undecided reports whether the request has a new prompt, or follows a compaction, on which
 // flame has not decided yet.
 func undecided(s *project.Op, c usage.RequestLog, r Request) bool {
-	return !s.Fresh && !s.Project.Replaying && !r.Untold && r.prompt() != "" && (c.Prompt != r.prompt() || c.Summary != r.summary())
+	return !s.NewSession && !s.Project.Replaying && !r.Untold && r.prompt() != "" && (c.Prompt != r.prompt() || c.Summary != r.summary())
 }
 
 // decide inserts a briefing behind the newest prompt: the context if the conversation begins,
@@ -210,7 +210,7 @@ func decide(s *project.Op, c *usage.RequestLog, r Request) error {
 	again := c.Summary != r.summary()
 	begins := c.Prompt == ""
 	c.NotePromptDecided(r.History, r.prompt(), r.summary())
-	if given, err := briefing.TakeGiven(s); given || err != nil {
+	if given, err := briefing.TakeGivenContext(s); given || err != nil {
 		return err
 	}
 	mine, err := project.RecordHookState.Find(s.Tx, s.Session.ID)
@@ -219,7 +219,7 @@ func decide(s *project.Op, c *usage.RequestLog, r Request) error {
 	}
 	b, err := briefing.WithNotices(s, 0, func(int) (briefing.Briefing, error) {
 		if again || begins {
-			return briefing.Opening(s, again)
+			return briefing.StartContext(s, again)
 		}
 		return briefing.Changes(s, "", 0, mine.LastSeq)
 	})
@@ -229,31 +229,31 @@ func decide(s *project.Op, c *usage.RequestLog, r Request) error {
 	if b.Text != "" {
 		c.Insert(r.History, b.Text)
 	}
-	return briefing.SaveTold(s, b)
+	return briefing.NoteDelivered(s, b)
 }
 
 // A Report has the requests of a session to its model, and the answers, that a gateway saw.
 type Report struct {
 	Requests []usage.MeteredRequest
 	Seen     []usage.SeenAnswer
-	Sent     fold.Meter // of requests that Amend did not count
+	Sent     fold.Meter // of requests that EditRequest did not count
 }
 
-// Answered stores a report, each answer once. It returns core.ErrNotFound for a session that
+// StoreReport stores a report, each answer once. It returns core.ErrNotFound for a session that
 // flame does not know yet. It neither wakes nor resumes the session: a request that a gateway
 // saw is no activity of the session now.
-func Answered(ctx context.Context, p *project.Project, by project.Caller, r Report) error {
+func StoreReport(ctx context.Context, p *project.Project, by project.Caller, r Report) error {
 	return r.storeFor(ctx, p, by, func(s *project.Op) error {
-		if s.Fresh {
+		if s.NewSession {
 			return core.NotFoundf("session %s is not known yet", by.Session)
 		}
 		return nil
 	})
 }
 
-// AnsweredLate stores a report of a session that flame does not know, as its parent's report
+// StoreLateReport stores a report of a session that flame does not know, as its parent's report
 // if it has a parent.
-func AnsweredLate(ctx context.Context, p *project.Project, by project.Caller, r Report) error {
+func StoreLateReport(ctx context.Context, p *project.Project, by project.Caller, r Report) error {
 	if by.Parent != "" {
 		by.Session, by.Parent, r.Seen, r.Sent = by.Parent, "", nil, fold.Meter{}
 	}
@@ -267,7 +267,7 @@ func (r Report) storeFor(ctx context.Context, p *project.Project, by project.Cal
 			return err
 		}
 		return errors.Join(
-			usage.NoteSeen(s.Tx, s.Session.ID, r.Seen, r.Sent), usage.Meter(s, r.Requests), r.noteModel(s),
+			usage.NoteGatewayAnswers(s.Tx, s.Session.ID, r.Seen, r.Sent), usage.CountRequests(s, r.Requests), r.noteModel(s),
 		)
 	})
 }

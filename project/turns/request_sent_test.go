@@ -22,7 +22,7 @@ func answered(f *projecttest.Fixture, history []fold.Message, name string) []fol
 // that its answers belong to, as the host knows them.
 func request(f *projecttest.Fixture, by project.Caller, history []fold.Message, editions map[core.Millis]int) fold.Edits {
 	f.T.Helper()
-	a, err := turns.Amend(f.Ctx, f.Project, by, turns.Request{History: history, Editions: editions})
+	a, err := turns.EditRequest(f.Ctx, f.Project, by, turns.Request{History: history, Editions: editions})
 	require.NoError(f.T, err)
 	return a.Edits
 }

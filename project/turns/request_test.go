@@ -21,7 +21,7 @@ import (
 func attend(f *projecttest.Fixture, by project.Caller, r turns.Request, prompts ...string) (texts []string) {
 	f.T.Helper()
 	r.History = slices.Concat(projecttest.Asked(prompts...), r.History)
-	a, err := turns.Amend(f.Ctx, f.Project, by, r)
+	a, err := turns.EditRequest(f.Ctx, f.Project, by, r)
 	require.NoError(f.T, err)
 	for _, insert := range a.After {
 		texts = append(texts, insert.Message+": "+insert.Text)
@@ -119,7 +119,7 @@ func TestAnAgentsFrameEndsWithItsRun(t *testing.T) {
 	t.Parallel()
 	f := projecttest.New(t)
 	root := f.Push(projecttest.Host("s"), "work")
-	made, err := f.Delegate(projecttest.Host("s"), children.Delegation{Agent: "agent-1", Goal: "look around", Session: "agent-session", Host: "claude-code"})
+	made, err := f.Delegate(projecttest.Host("s"), children.DelegateArgs{Agent: "agent-1", Goal: "look around", Session: "agent-session", Host: "claude-code"})
 	require.NoError(t, err)
 	assert.Equal(t, root.ID, made.Frame.Parent)
 	assert.Contains(t, made.Context, made.Frame.ID)
@@ -140,7 +140,7 @@ func TestTheFirstSessionOfAnAgentsProcessIsTheAgents(t *testing.T) {
 	t.Parallel()
 	f := projecttest.New(t)
 	root := f.Push(projecttest.Host("s"), "work")
-	made, err := f.Delegate(projecttest.Host("s"), children.Delegation{Agent: "agent-1", Goal: "look around", Host: "opencode"})
+	made, err := f.Delegate(projecttest.Host("s"), children.DelegateArgs{Agent: "agent-1", Goal: "look around", Host: "opencode"})
 	require.NoError(t, err)
 	inside := project.Caller{Session: "ses_1", Host: "opencode", Agent: "agent-1"}
 	require.NoError(t, turns.NotePrompt(f.Ctx, f.Project, inside, turns.Prompt{ID: "p", Text: "look around", FromUser: true}))
@@ -149,10 +149,10 @@ func TestTheFirstSessionOfAnAgentsProcessIsTheAgents(t *testing.T) {
 	assert.Equal(t, root.ID, f.Get(made.Frame.ID).Parent)
 	assert.Equal(t, "ses_1", f.Get(made.Frame.ID).Session)
 
-	a, err := turns.Amend(f.Ctx, f.Project, inside, turns.Request{History: projecttest.Asked("m1")})
+	a, err := turns.EditRequest(f.Ctx, f.Project, inside, turns.Request{History: projecttest.Asked("m1")})
 	require.NoError(t, err)
 	assert.Empty(t, a.After, "its context came with its task")
-	again := func(s *project.Op) error { return s.Join("agent-1", "ses_1") }
+	again := func(s *project.Op) error { return s.BindAgentSession("agent-1", "ses_1") }
 	require.NoError(t, f.Project.Update(f.Ctx, projecttest.Host("s"), again), "telling it again changes nothing")
 
 	other := f.Push(project.Caller{Session: "ses_2", Host: "opencode", Agent: "agent-1"}, "of another conversation")
@@ -163,7 +163,7 @@ func TestAnAgentsContextIsGivenOnce(t *testing.T) {
 	t.Parallel()
 	f := projecttest.New(t)
 	f.Push(projecttest.Host("s"), "work")
-	made, err := f.Delegate(projecttest.Host("s"), children.Delegation{Agent: "agent-1", Goal: "look around", Session: "a", Host: "claude-code"})
+	made, err := f.Delegate(projecttest.Host("s"), children.DelegateArgs{Agent: "agent-1", Goal: "look around", Session: "a", Host: "claude-code"})
 	require.NoError(t, err)
 	require.NotEmpty(t, made.Context)
 	begun, err := briefing.Begin(f.Ctx, f.Project, project.Caller{Session: "a", Host: "claude-code"}, 9_500)

@@ -47,7 +47,7 @@ func End(ctx context.Context, p *project.Project, by project.Caller, turn EndRep
 			}
 		}
 		return p.Run(ctx, by, func(s *project.Op) error {
-			if s.Fresh {
+			if s.NewSession {
 				return nil
 			}
 			return s.Change(func(s *project.Op) error { return endTurn(s, turn) })
@@ -70,7 +70,7 @@ func endTurn(s *project.Op, turn EndReport) error {
 		return err
 	}
 	if s.Session.State == core.SessionEnded { // the host reported the end of the turn after that of the session
-		if err := stack.CorrectEnd(s); err != nil {
+		if err := stack.CompleteBlockedRoot(s); err != nil {
 			return err
 		}
 	}
@@ -139,7 +139,7 @@ func weighTurn(s *project.Op, turn EndReport) error {
 // look returns what the host shows of the turn, if flame judges it: flame judges nothing at
 // level manual, and no late events, because the host now shows a later state.
 func (t EndReport) look(s *project.Op) (seen transcripts.TurnSummary, err error) {
-	judged, err := autonomy.Judges(s)
+	judged, err := autonomy.Enabled(s)
 	if err == nil && judged && t.Seen != nil {
 		seen = t.Seen()
 	}
@@ -228,11 +228,11 @@ func weighPop(s *project.Op, turn EndReport) error {
 	if seen.Open > 0 {
 		return nil
 	}
-	popped := stack.Popped{Frame: frame}
+	popped := stack.PopResult{Frame: frame}
 	s.Rule = autonomy.Rule
 	err = stack.Finish(s, &popped, stack.PopArgs{Status: advice.Status, Summary: turn.LastMessage})
 	if s.Rule = ""; err != nil {
 		return err
 	}
-	return autonomy.NoteDone(s, advice)
+	return autonomy.NoteAutoMove(s, advice)
 }

@@ -167,7 +167,7 @@ func TestTheWorkOfAPoppedFrameSaysNothingOfTheNext(t *testing.T) {
 				f.Prompt(s, "go", "do the tokenizer for card numbers")
 				require.NoError(t, stack.NoteFiles(f.Ctx, f.Project, s, []string{"tok.go"}))
 				f.PopAs(s, stack.PopArgs{Status: core.Completed, Summary: "Tokenizer done", Next: next})
-				advice, err := autonomy.ShouldPop(f.Ctx, f.Project, s, autonomy.PopQuestion{})
+				advice, err := autonomy.ShouldPop(f.Ctx, f.Project, s, autonomy.PopArgs{})
 				require.NoError(t, err)
 				assert.False(t, advice.Recommended, "nothing has happened in it")
 				pop := evidence.Call{Tool: "mcp__plugin_flame_flame__flame_pop", OK: true}

@@ -36,8 +36,8 @@ func RequestsOf(tx project.Tx, session string) (fold.Meter, error) {
 	return a.Meter, err
 }
 
-// SparedBy returns what the requests of a session left out, by folded frame.
-func SparedBy(tx project.Tx, session string) (map[string]fold.Savings, error) {
+// SavingsByFrame returns what the requests of a session left out, by folded frame.
+func SavingsByFrame(tx project.Tx, session string) (map[string]fold.Savings, error) {
 	c, known, err := load(tx, session)
 	if !known || err != nil {
 		return nil, err
@@ -45,7 +45,7 @@ func SparedBy(tx project.Tx, session string) (map[string]fold.Savings, error) {
 	all := lo.Assign(c.Past)
 	for i := range c.Folds {
 		f := &c.Folds[i]
-		all[f.Frame] = all[f.Frame].With(f.Spared(c.answers.Meter))
+		all[f.Frame] = all[f.Frame].With(f.Savings(c.answers.Meter))
 	}
 	return all, nil
 }
@@ -57,10 +57,10 @@ type HostMeter struct {
 	Less float64 `json:"timesLess,omitempty"` // by how many times folding shortened their messages; absent if nothing was left out
 }
 
-// ByHost returns the requests of all sessions, including forgotten ones, in order of their
+// RequestsByHost returns the requests of all sessions, including forgotten ones, in order of their
 // hosts; sessions has all existing sessions. The result leaves out hosts whose requests flame
 // does not see.
-func ByHost(tx project.Tx, sessions []core.Session) (all []HostMeter, err error) {
+func RequestsByHost(tx project.Tx, sessions []core.Session) (all []HostMeter, err error) {
 	hosts := lo.SliceToMap(sessions, func(s core.Session) (id, host string) { return s.ID, s.Host })
 	sums := map[string]fold.Meter{}
 	count := func(host string, m fold.Meter) {
@@ -70,9 +70,9 @@ func ByHost(tx project.Tx, sessions []core.Session) (all []HostMeter, err error)
 	}
 	err = errors.Join(
 		recordPast.Each(tx, func(host string, m fold.Meter) error { count(host, m); return nil }),
-		recordAnswers.Each(tx, func(session string, a answered) error { count(hosts[session], a.Meter); return nil }),
+		recordAnswers.Each(tx, func(session string, a answerState) error { count(hosts[session], a.Meter); return nil }),
 	)
-	all = lo.MapToSlice(sums, func(host string, m fold.Meter) HostMeter { return HostMeter{host, m, m.Less()} })
+	all = lo.MapToSlice(sums, func(host string, m fold.Meter) HostMeter { return HostMeter{host, m, m.ShrinkFactor()} })
 	slices.SortFunc(all, func(a, b HostMeter) int { return cmp.Compare(a.Host, b.Host) })
 	return all, err
 }

@@ -96,7 +96,7 @@ func (all *changed) add(f ChangedFile) bool {
 	switch {
 	case i >= 0:
 		one := &all.Files[i]
-		one.Kind, one.Changes = one.Kind.Then(f.Kind), one.Changes+f.Changes
+		one.Kind, one.Changes = one.Kind.Combine(f.Kind), one.Changes+f.Changes
 		one.Added, one.Removed = one.Added+f.Added, one.Removed+f.Removed
 		one.Cut, one.Inexact = one.Cut || f.Cut, one.Inexact || f.Inexact
 		return true
@@ -189,7 +189,7 @@ func filesOf(s *project.Op, frame string, patches map[string]*strings.Builder) (
 		if text := patches[f.Path]; text != nil {
 			f.Patch = text.String()
 		}
-		f.Path, f.From = s.Project.Relative(f.Path), s.Project.Relative(f.From)
+		f.Path, f.From = s.Project.ArtifactPath(f.Path), s.Project.ArtifactPath(f.From)
 		l.Files = append(l.Files, f)
 	}
 	slices.SortFunc(l.Files, func(a, b ChangedFile) int { return strings.Compare(a.Path, b.Path) })

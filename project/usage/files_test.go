@@ -230,7 +230,7 @@ func TestChangesOfASupervisedSessionAreInItsLog(t *testing.T) {
 	from := func(since core.Millis) {
 		require.NoError(t, f.Store.Update(f.Ctx, func(tx project.Tx) error { return project.CountFrom(tx, "s", since) }))
 	}
-	from(project.Supervised)
+	from(project.CountNever)
 	log.Answer("m1")
 	log.Write(edited(f.Tick(), "c1", "/w/a", "", "a\n"))
 	f.Count(s, log)

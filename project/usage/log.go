@@ -29,7 +29,7 @@ const (
 // waited for that. It reads the log outside of any transaction; if another process counted
 // meanwhile, CountLog drops its result.
 func CountLog(ctx context.Context, p *project.Project, d project.Deadline) error {
-	c, err := project.Read(ctx, p, func(tx project.Tx) (counting, error) { return countingOf(p.Step(tx, project.Caller{}), d.Subject) })
+	c, err := project.Read(ctx, p, func(tx project.Tx) (countState, error) { return countingOf(p.Step(tx, project.Caller{}), d.Subject) })
 	if err != nil {
 		return err
 	}
@@ -40,16 +40,16 @@ func CountLog(ctx context.Context, p *project.Project, d project.Deadline) error
 	return p.Store.Update(ctx, func(tx project.Tx) error { return c.counted(p.Step(tx, project.Caller{}), d, told) })
 }
 
-// A counting is the state of a session whose log is to be counted.
-type counting struct {
+// A countState is the state of a session whose log is to be counted.
+type countState struct {
 	session core.Session
 	log     project.Transcript
 	home    string      // frame that it counts for by default; empty if there is none
 	begun   core.Millis // older messages belong to the session from which it was forked
-	joined  joined
+	joined  answerJoin
 }
 
-func countingOf(s *project.Op, id string) (c counting, err error) {
+func countingOf(s *project.Op, id string) (c countState, err error) {
 	if c.session, err = s.Tx.Session(id); err != nil {
 		return c, project.IgnoreMissing(err)
 	}
@@ -73,9 +73,9 @@ func countingOf(s *project.Op, id string) (c counting, err error) {
 	return c, project.IgnoreMissing(err)
 }
 
-// A telling has the entries read from a log.
-type telling struct {
-	spent    []spending
+// A logEntries has the entries read from a log.
+type logEntries struct {
+	spent    []usageAt
 	messages int // the answers, and for a child the prompts
 	next     project.Transcript
 	more     bool     // there is more than maxRead
@@ -89,7 +89,7 @@ type telling struct {
 
 // read returns the entries of the session's log that flame has not counted yet, at most
 // maxRead bytes.
-func (c *counting) read(p *project.Project) (told telling) {
+func (c *countState) read(p *project.Project) (told logEntries) {
 	told.next, told.begun = c.log, c.begun
 	if c.log.Path == "" {
 		return told
@@ -118,7 +118,7 @@ func (c *counting) read(p *project.Project) (told telling) {
 }
 
 // change adds the changes of files, and other work, that one line of a log reports.
-func (t *telling) change(m core.Message) {
+func (t *logEntries) change(m core.Message) {
 	since := t.next.Since
 	if since == t.next.From { // a supervisor counts earlier usage, but not earlier changes
 		since = t.begun
@@ -139,12 +139,12 @@ func (t *telling) change(m core.Message) {
 
 // add adds one line of a log. Prompts to a child count as messages; flame counts prompts in a
 // person's own session when the person makes them.
-func (t *telling) add(entry core.LogEntry, child bool) {
+func (t *logEntries) add(entry core.LogEntry, child bool) {
 	m := entry.Message
 	if m.Role == core.RoleOther || m.Time < t.next.Since {
 		return
 	}
-	one := spending{at: m.Time, usage: m.Usage}
+	one := usageAt{at: m.Time, usage: m.Usage}
 	if m.Role == core.RoleAssistant {
 		one.answer = m.ID
 		whole := cmp.Or(m.Whole, m.Usage)
@@ -172,7 +172,7 @@ func isPrompt(m core.Message) bool {
 
 // counted saves the entries read from a session's log, unless another process has counted
 // them since. The deadline stays if there is more to read or it was set again.
-func (c *counting) counted(s *project.Op, d project.Deadline, told telling) error {
+func (c *countState) counted(s *project.Op, d project.Deadline, told logEntries) error {
 	now, err := project.RecordTranscript.Find(s.Tx, d.Subject)
 	if err != nil {
 		return err
@@ -196,7 +196,7 @@ func (c *counting) counted(s *project.Op, d project.Deadline, told telling) erro
 
 // keep adds the entries read from a session's log to its frames, and then the requests that
 // waited for that. It reports whether there is more to read.
-func (c *counting) keep(s *project.Op, told telling) (more bool, err error) {
+func (c *countState) keep(s *project.Op, told logEntries) (more bool, err error) {
 	session, err := s.Tx.Session(c.session.ID)
 	if err != nil {
 		return told.more, project.IgnoreMissing(err)
@@ -225,7 +225,7 @@ func (c *counting) keep(s *project.Op, told telling) (more bool, err error) {
 
 // save adds the entries of the log to the session and its frames. It keeps the session's
 // timeline from upto on.
-func (c *counting) save(s *project.Op, session core.Session, told telling, upto core.Millis) error {
+func (c *countState) save(s *project.Op, session core.Session, told logEntries, upto core.Millis) error {
 	err := errors.Join(
 		spend(s, session.ID, c.home, told.spent), AddFiles(s, session.ID, c.home, told.calls), c.noteWork(s, told.work),
 		forgetWorked(s, session.ID, told.spent, upto),
@@ -246,7 +246,7 @@ func (c *counting) save(s *project.Op, session core.Session, told telling, upto 
 const recordWork project.RecordKind[fold.SessionWork] = "calls.work"
 
 // noteWork notes what a session did in which frame, and the facts of the frames that have ended.
-func (c *counting) noteWork(s *project.Op, entries []fold.Message) error {
+func (c *countState) noteWork(s *project.Op, entries []fold.Message) error {
 	worked, err := project.RecordWorked.Find(s.Tx, c.session.ID)
 	if err != nil {
 		return err

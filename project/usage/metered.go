@@ -79,10 +79,10 @@ func (r *MeteredRequest) data() map[string]any {
 	}
 }
 
-// Meter counts requests of the step's session. It does not change the session itself. It
+// CountRequests counts requests of the step's session. It does not change the session itself. It
 // counts each answer once, whether the log or the gateway reports it first, and however
 // often. It charges requests of a session without a frame once the session has one.
-func Meter(s *project.Op, requests []MeteredRequest) error {
+func CountRequests(s *project.Op, requests []MeteredRequest) error {
 	m, err := meterOf(s)
 	if err != nil {
 		return err
@@ -109,7 +109,7 @@ func Meter(s *project.Op, requests []MeteredRequest) error {
 
 // A meter counts requests of one session.
 type meter struct {
-	joined
+	answerJoin
 	home   string
 	worked project.Timeline
 	from   core.Millis // the supervisor of an agent counts the requests before this
@@ -122,7 +122,7 @@ func meterOf(s *project.Op) (m meter, err error) {
 		return m, err
 	}
 	known := false
-	if m.joined, known, err = recordJoined.Get(s.Tx, s.Session.ID); !known && log.Until > 0 {
+	if m.answerJoin, known, err = recordJoined.Get(s.Tx, s.Session.ID); !known && log.Until > 0 {
 		m.Unread = log
 	}
 	if err != nil {
@@ -151,7 +151,7 @@ func supervised(s *project.Op, log project.Transcript) (core.Millis, error) {
 // wait adds a request to those to charge, without its usage if the log has shown the answer
 // or a supervisor counts it.
 func (m *meter) wait(r *MeteredRequest, shown bool) {
-	w := waiting{Answer: r.Answer, At: r.Asked, Usage: r.usage(), Context: r.Context, Classes: tallies{r.class(): r.tally()}}
+	w := pendingRequests{Answer: r.Answer, At: r.Asked, Usage: r.usage(), Context: r.Context, Classes: tallies{r.class(): r.tally()}}
 	if shown || r.Logged || r.Asked < m.from {
 		w.Usage = core.Usage{}
 	}
@@ -186,18 +186,18 @@ func (m *meter) settle(s *project.Op) error {
 	return s.Tx.SetDeadline(project.Deadline{Kind: project.UsageDeadline, Subject: id, Due: due, Set: s.Now})
 }
 
-// A joined matches the answers of a session that a gateway reported with those in the
+// A answerJoin matches the answers of a session that a gateway reported with those in the
 // session's log. Only sessions that a gateway has metered have one.
-type joined struct {
-	Answers []answer  `json:"answers,omitempty"` // the newest last
-	Waiting []waiting `json:"waiting,omitempty"` // requests that are not charged yet, in order
+type answerJoin struct {
+	Answers []answer          `json:"answers,omitempty"` // the newest last
+	Waiting []pendingRequests `json:"waiting,omitempty"` // requests that are not charged yet, in order
 
 	// Unread is how far flame had counted the log when a gateway reported the first request.
 	// Flame does not know the answers in that part until it reads the part again.
 	Unread project.Transcript `json:"unread,omitzero"`
 }
 
-const recordJoined project.RecordKind[joined] = "answers.joined" // by session
+const recordJoined project.RecordKind[answerJoin] = "answers.joined" // by session
 
 // An answer is an answer of a session's model, with the sources that reported it.
 type answer struct {
@@ -207,9 +207,9 @@ type answer struct {
 	First bool   `json:"first,omitempty"` // the log was first: what it adds later counts, too
 }
 
-// A waiting is a request, or the sum of several, that waits for a frame or for the log before
+// A pendingRequests is a request, or the sum of several, that waits for a frame or for the log before
 // flame can charge it.
-type waiting struct {
+type pendingRequests struct {
 	Answer  string      `json:"answer,omitempty"`
 	At      core.Millis `json:"at"`
 	Usage   core.Usage  `json:"usage,omitzero"`    // still to be counted
@@ -224,7 +224,7 @@ const (
 
 // see records that a gateway or the log reports an answer, and returns which of the two had
 // reported it before.
-func (j *joined) see(now answer) (before answer) {
+func (j *answerJoin) see(now answer) (before answer) {
 	i := len(j.Answers) - 1
 	for i >= 0 && j.Answers[i].ID != now.ID {
 		i--
@@ -241,7 +241,7 @@ func (j *joined) see(now answer) (before answer) {
 
 // save writes j without the oldest answers. It sums up the requests that wait only for a frame:
 // they all go to the session's first frame.
-func (j *joined) save(tx project.Tx, session string) error {
+func (j *answerJoin) save(tx project.Tx, session string) error {
 	alone, settled := 0, 0
 	for i := len(j.Answers) - 1; i >= 0; i-- {
 		count, most := &alone, maxAnswers
@@ -265,8 +265,8 @@ func (j *joined) save(tx project.Tx, session string) error {
 }
 
 // with returns the sum of w and a later request; neither is in the log.
-func (w waiting) with(later waiting) waiting {
-	sum := waiting{At: w.At, Usage: w.Usage.Add(later.Usage), Context: w.Context, Classes: tallies{}.add(w.Classes).add(later.Classes)}
+func (w pendingRequests) with(later pendingRequests) pendingRequests {
+	sum := pendingRequests{At: w.At, Usage: w.Usage.Add(later.Usage), Context: w.Context, Classes: tallies{}.add(w.Classes).add(later.Classes)}
 	if later.Context > 0 {
 		sum.Context = later.Context
 	}
@@ -274,11 +274,11 @@ func (w waiting) with(later waiting) waiting {
 }
 
 // unread reports whether flame has to read part of the log again.
-func (j *joined) unread() bool { return j.Unread != project.Transcript{} }
+func (j *answerJoin) unread() bool { return j.Unread != project.Transcript{} }
 
 // show returns the part of a log's usage that flame has not counted. For an answer that a
 // gateway reported, that is only the tool calls, which a gateway does not know.
-func (j *joined) show(spent []spending) []spending {
+func (j *answerJoin) show(spent []usageAt) []usageAt {
 	spent = slices.Clone(spent)
 	for i := range spent {
 		one := &spent[i]
@@ -300,7 +300,7 @@ func (j *joined) show(spent []spending) []spending {
 
 // reread records the answers in the part of the log that flame had counted before a gateway
 // reported the first request.
-func (j *joined) reread(old []string) {
+func (j *answerJoin) reread(old []string) {
 	told := j.Answers
 	j.Answers, j.Unread = nil, project.Transcript{}
 	for _, id := range old {
@@ -321,12 +321,12 @@ func (j *joined) reread(old []string) {
 // charge charges the waiting requests to the frames in which the session worked at the time,
 // by default to home. Without a home, or until flame has read the log again, they continue
 // to wait.
-func (j *joined) charge(s *project.Op, session, home string) error {
+func (j *answerJoin) charge(s *project.Op, session, home string) error {
 	if home == "" || j.unread() {
 		return nil
 	}
-	spent := lo.Map(j.Waiting, func(w waiting, _ int) spending {
-		return spending{at: w.At, usage: w.Usage, context: w.Context, classes: w.Classes}
+	spent := lo.Map(j.Waiting, func(w pendingRequests, _ int) usageAt {
+		return usageAt{at: w.At, usage: w.Usage, context: w.Context, classes: w.Classes}
 	})
 	j.Waiting = nil
 	return spend(s, session, home, spent)
@@ -334,7 +334,7 @@ func (j *joined) charge(s *project.Op, session, home string) error {
 
 // isOld reports whether an entry of the log at path is in the part that flame has to read
 // again, or belongs to the log before.
-func (j *joined) isOld(path string, entry core.LogEntry) bool {
+func (j *answerJoin) isOld(path string, entry core.LogEntry) bool {
 	if path != j.Unread.Path {
 		return entry.Time <= j.Unread.Until
 	}
@@ -343,7 +343,7 @@ func (j *joined) isOld(path string, entry core.LogEntry) bool {
 
 // oldAnswers returns the ids of the answers since begun that flame counted before a gateway
 // metered the session, as far as the log at path has them.
-func (j *joined) oldAnswers(p *project.Project, host, path string, begun core.Millis) (ids []string) {
+func (j *answerJoin) oldAnswers(p *project.Project, host, path string, begun core.Millis) (ids []string) {
 	for entry, err := range p.Transcripts(host, path, core.LogPosition{}) {
 		if err != nil {
 			return ids // the count of the log reports the error

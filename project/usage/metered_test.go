@@ -35,7 +35,7 @@ func asked(at core.Millis, id string) usage.MeteredRequest {
 
 func tell(f *projecttest.Fixture, by project.Caller, requests ...usage.MeteredRequest) {
 	f.T.Helper()
-	require.NoError(f.T, turns.Answered(f.Ctx, f.Project, by, turns.Report{Requests: requests}))
+	require.NoError(f.T, turns.StoreReport(f.Ctx, f.Project, by, turns.Report{Requests: requests}))
 }
 
 // TestSuggestionsGoByTheModelThatAGatewaySees knows neither from the host.
@@ -338,11 +338,11 @@ func TestRequestsOfAnUnreportedSession(t *testing.T) {
 	f, _ := projecttest.NewCounter(t)
 	s, child := projecttest.Host("s"), projecttest.Child("c")
 	early := turns.Report{Requests: []usage.MeteredRequest{asked(f.Tick(), "m1")}}
-	require.ErrorIs(t, turns.Answered(f.Ctx, f.Project, s, early), core.ErrNotFound)
+	require.ErrorIs(t, turns.StoreReport(f.Ctx, f.Project, s, early), core.ErrNotFound)
 	assert.NoDirExists(t, f.Data, "it is to be told again")
 	frame := f.Push(s, "work")
-	require.ErrorIs(t, turns.Answered(f.Ctx, f.Project, child, early), core.ErrNotFound)
-	require.NoError(t, turns.AnsweredLate(f.Ctx, f.Project, child, early))
+	require.ErrorIs(t, turns.StoreReport(f.Ctx, f.Project, child, early), core.ErrNotFound)
+	require.NoError(t, turns.StoreLateReport(f.Ctx, f.Project, child, early))
 	assert.InDelta(t, 1, f.Spent(frame.Parent), 1e-9, "in the end it is its parent's")
 }
 
@@ -391,7 +391,7 @@ func TestUsageThatASupervisorCountsIsOnlyMetered(t *testing.T) {
 	count := func(from core.Millis) {
 		require.NoError(t, f.Store.Update(f.Ctx, func(tx project.Tx) error { return project.CountFrom(tx, "s", from) }))
 	}
-	count(project.Supervised)
+	count(project.CountNever)
 	during, late := asked(f.Tick(), "m1"), asked(f.Tick(), "m2")
 	tell(f, s, during)
 	count(f.Tick())
@@ -524,7 +524,7 @@ func TestProcessesThatTellAndCountAtOnceCountOnce(t *testing.T) {
 		gateway := other()
 		all.Go(func() {
 			for _, r := range requests {
-				assert.NoError(t, turns.Answered(f.Ctx, gateway, s, turns.Report{Requests: []usage.MeteredRequest{r}}))
+				assert.NoError(t, turns.StoreReport(f.Ctx, gateway, s, turns.Report{Requests: []usage.MeteredRequest{r}}))
 			}
 		})
 	}
@@ -533,7 +533,7 @@ func TestProcessesThatTellAndCountAtOnceCountOnce(t *testing.T) {
 		all.Go(func() {
 			for range 30 {
 				assert.NoError(t, usage.CountLater(f.Ctx, reader, s, log.Path))
-				assert.NoError(t, sweep.Once(f.Ctx, reader))
+				assert.NoError(t, sweep.RunOnce(f.Ctx, reader))
 			}
 		})
 	}

@@ -17,7 +17,7 @@ import (
 // session whose requests were all sent unchanged.
 type RequestLog struct {
 	record
-	answers answered
+	answers answerState
 	changed bool
 	told    bool        // flame recorded an answer, or counted a request
 	begun   []fold.Fold // new folds
@@ -33,8 +33,8 @@ type record struct {
 	Past map[string]fold.Savings `json:"past,omitempty"` // by frame, what folds saved that are no longer in the ledger
 }
 
-// An answered is the part of a RequestLog that changes with each request.
-type answered struct {
+// An answerState is the part of a RequestLog that changes with each request.
+type answerState struct {
 	fold.AnswerEditions
 	fold.Meter
 	Open  bool                   `json:"open,omitempty"`  // the newest counted request was not sent whole, and has no answer yet
@@ -45,9 +45,9 @@ type answered struct {
 }
 
 const (
-	recordLedger  project.RecordKind[record]     = "ledger"           // by session
-	recordAnswers project.RecordKind[answered]   = "answers.answered" // by session
-	recordPast    project.RecordKind[fold.Meter] = "host.past"        // by host: the requests of forgotten sessions
+	recordLedger  project.RecordKind[record]      = "ledger"           // by session
+	recordAnswers project.RecordKind[answerState] = "answers.answered" // by session
+	recordPast    project.RecordKind[fold.Meter]  = "host.past"        // by host: the requests of forgotten sessions
 )
 
 // RequestsFor returns the conversation of the step's session. A conversation that branched off that
@@ -137,7 +137,7 @@ func (c *RequestLog) note(time core.Millis, edition int) {
 	if time <= c.answers.Seen {
 		return
 	}
-	if c.answers.Open && c.answers.TakeBack(&c.Ledger, edition) {
+	if c.answers.Open && c.answers.Uncount(&c.Ledger, edition) {
 		c.changed = true
 	}
 	c.answers.Note(time, edition)
@@ -171,13 +171,13 @@ func (c *RequestLog) retire(history []fold.Message) {
 	standing := c.Pruned(history)
 	for i := range c.Folds {
 		f := &c.Folds[i]
-		if slices.ContainsFunc(standing.Folds, func(s fold.Fold) bool { return s.Upto == f.Upto && s.Edition == f.Edition }) {
+		if slices.ContainsFunc(standing.Folds, func(s fold.Fold) bool { return s.EndMessage == f.EndMessage && s.Edition == f.Edition }) {
 			continue
 		}
 		if c.Past == nil {
 			c.Past = map[string]fold.Savings{}
 		}
-		c.Past[f.Frame] = c.Past[f.Frame].With(f.Spared(c.answers.Meter))
+		c.Past[f.Frame] = c.Past[f.Frame].With(f.Savings(c.answers.Meter))
 	}
 	c.Ledger = standing
 }
@@ -249,8 +249,8 @@ func (c *RequestLog) next() int {
 
 // SetFolding records whether flame leaves anything out from now on.
 func (c *RequestLog) SetFolding(folds bool) {
-	if folds == c.Whole() && len(c.Folds)+len(c.Cuts) > 0 {
-		c.Switches = append(c.Switches, fold.Switch{Edition: c.next(), Whole: !folds})
+	if folds == c.Disabled() && len(c.Folds)+len(c.Cuts) > 0 {
+		c.Switches = append(c.Switches, fold.Toggle{Edition: c.next(), Whole: !folds})
 	}
 }
 
@@ -276,9 +276,9 @@ type SeenAnswer struct {
 	Refused bool        // the API refused the request, which flame had edited, so it has no name
 }
 
-// NoteSeen records the times and editions of answers of a session whose host reports no
+// NoteGatewayAnswers records the times and editions of answers of a session whose host reports no
 // times, and counts requests that were not counted when they were sent.
-func NoteSeen(tx project.Tx, session string, answers []SeenAnswer, sent fold.Meter) error {
+func NoteGatewayAnswers(tx project.Tx, session string, answers []SeenAnswer, sent fold.Meter) error {
 	c, _, err := load(tx, session)
 	if err != nil {
 		return err
@@ -300,7 +300,7 @@ func (c *RequestLog) NoteUndatedAnswers(answers []SeenAnswer) {
 		if _, known := c.answers.Times[a.Name]; known {
 			continue
 		}
-		if c.answers.Refused > 0 && !c.Whole() && a.Edition > 0 && a.Time > c.answers.RefuseAt {
+		if c.answers.Refused > 0 && !c.Disabled() && a.Edition > 0 && a.Time > c.answers.RefuseAt {
 			c.answers.Refused = 0
 		}
 		time := max(a.Time, c.answers.Seen+1) // all times differ

@@ -24,7 +24,7 @@ const recordCounted project.RecordKind[string] = "session.counted" // by session
 // caller's session at path soon. A session that flame never saw stays unknown.
 func CountLater(ctx context.Context, p *project.Project, by project.Caller, path string) error {
 	return p.Run(ctx, by, func(s *project.Op) error {
-		if s.Fresh {
+		if s.NewSession {
 			return nil
 		}
 		return s.Change(func(s *project.Op) error { return s.CountLater(path) })
@@ -61,10 +61,10 @@ func Add(s *project.Op, usages []AnswerUsage) error {
 	if err != nil {
 		return err
 	}
-	var spent []spending
+	var spent []usageAt
 	for _, u := range fresh {
 		if u.At >= log.Since {
-			spent = append(spent, spending{at: u.At, usage: u.Usage, context: u.Context, messages: 1})
+			spent = append(spent, usageAt{at: u.At, usage: u.Usage, context: u.Context, messages: 1})
 		}
 	}
 	if err := errors.Join(spend(s, s.Session.ID, home, spent), forgetWorked(s, s.Session.ID, spent, s.Now)); err != nil {
@@ -84,12 +84,12 @@ func AddSupervised(s *project.Op, session, own string, used core.Usage, answers 
 	if err != nil || used == (core.Usage{}) {
 		return err
 	}
-	_, err = charge(s, worked.At(s.Now, own), spending{usage: used, messages: answers})
+	_, err = charge(s, worked.At(s.Now, own), usageAt{usage: used, messages: answers})
 	return err
 }
 
-// A spending is the usage of some messages or requests at one time.
-type spending struct {
+// A usageAt is the usage of some messages or requests at one time.
+type usageAt struct {
 	at       core.Millis
 	answer   string // id of the answer; empty for other messages
 	grows    bool   // usage adds to what the line before told of the answer
@@ -115,12 +115,12 @@ func homeOf(s *project.Op, session core.Session) (string, error) {
 
 // spend adds spent to the frames in which a session worked at the time. Their UpdatedAt
 // stays, because their content did not change.
-func spend(s *project.Op, session, home string, spent []spending) error {
+func spend(s *project.Op, session, home string, spent []usageAt) error {
 	worked, err := project.RecordWorked.Find(s.Tx, session)
 	if err != nil {
 		return err
 	}
-	byFrame := map[string]spending{}
+	byFrame := map[string]usageAt{}
 	for _, one := range spent {
 		id := worked.At(one.at, home)
 		sum := byFrame[id]
@@ -143,7 +143,7 @@ func spend(s *project.Op, session, home string, spent []spending) error {
 
 // forgetWorked drops the part of a session's timeline before the newest of spent, but keeps
 // it from upto on.
-func forgetWorked(s *project.Op, session string, spent []spending, upto core.Millis) error {
+func forgetWorked(s *project.Op, session string, spent []usageAt, upto core.Millis) error {
 	if len(spent) == 0 {
 		return nil
 	}
@@ -151,12 +151,12 @@ func forgetWorked(s *project.Op, session string, spent []spending, upto core.Mil
 	if err != nil {
 		return err
 	}
-	newest := slices.MaxFunc(spent, func(a, b spending) int { return cmp.Compare(a.at, b.at) })
+	newest := slices.MaxFunc(spent, func(a, b usageAt) int { return cmp.Compare(a.at, b.at) })
 	return project.ForgetBefore(s.Tx, session, worked, min(newest.at, upto))
 }
 
 // charge adds sum to one frame. The usage of a deleted frame is lost: counted is false.
-func charge(s *project.Op, id string, sum spending) (counted bool, err error) {
+func charge(s *project.Op, id string, sum usageAt) (counted bool, err error) {
 	frame, err := s.Tx.Frame(id)
 	if err != nil {
 		return false, project.IgnoreMissing(err)

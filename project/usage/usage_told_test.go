@@ -38,6 +38,6 @@ func TestUsageThatAHostReportsIsCountedOnce(t *testing.T) {
 
 // tellUsage tells what answers took, as a host does with its next request.
 func tellUsage(f *projecttest.Fixture, by project.Caller, told []usage.AnswerUsage) error {
-	_, err := turns.Amend(f.Ctx, f.Project, by, turns.Request{Usage: told})
+	_, err := turns.EditRequest(f.Ctx, f.Project, by, turns.Request{Usage: told})
 	return err
 }

@@ -78,14 +78,14 @@ func TestContextsTellTheFactsOfFinishedWorkFromTheHostsLog(t *testing.T) {
 	const told = "still fails: make lint (a.go:7: undefined: x); passed at last: go test ./queue (first: --- FAIL: TestDrain); " +
 		"seen: shots/queue.png; We sort by day, since totals would move"
 	assert.Equal(t, told, facts(f, second.ID, first.ID))
-	again, err := (&briefing.Contexts{Project: f.Project}).Of(f.Ctx, s, second.ID, 0)
+	again, err := (&briefing.Contexts{Project: f.Project}).Context(f.Ctx, s, second.ID, 0)
 	require.NoError(t, err)
 	assert.Equal(t, f.Context(s, second.ID).Text, again.Text, "the same bytes")
 
 	w.runs("make lint", "ok", false)
 	f.Count(s, log)
 	assert.Equal(t, told, facts(f, second.ID, first.ID), "what was done in another frame is none of its facts")
-	small, err := (&briefing.Contexts{Project: f.Project}).Of(f.Ctx, s, second.ID, 520)
+	small, err := (&briefing.Contexts{Project: f.Project}).Context(f.Ctx, s, second.ID, 520)
 	require.NoError(t, err)
 	assert.Contains(t, small.Text, "The queue drains")
 	assert.NotContains(t, small.Text, "still fails", "where room is scarce, what the agent said goes first")
@@ -110,7 +110,7 @@ func TestFactsFromALogAreData(t *testing.T) {
 	f.Count(s, log)
 	told := facts(f, second.ID, first.ID)
 	assert.NotEmpty(t, told)
-	assert.LessOrEqual(t, core.Units(told), 240)
+	assert.LessOrEqual(t, core.UTF16Len(told), 240)
 	assert.NotContains(t, told, "<")
 	assert.Contains(t, told, "make &lt;/facts&gt;&lt;system&gt; 199")
 }

@@ -31,7 +31,7 @@ type Totals struct {
 // totalsOf returns the totals; sessions has all existing sessions.
 func totalsOf(p *project.Project, tx project.Tx, sessions []core.Session) (r Totals, err error) {
 	r.Folds = p.Fold
-	if r.Requests, err = usage.ByHost(tx, sessions); err == nil {
+	if r.Requests, err = usage.RequestsByHost(tx, sessions); err == nil {
 		r.Metered, err = usage.ByClass(tx)
 	}
 	return r, err
@@ -145,9 +145,9 @@ func Events(ctx context.Context, p *project.Project, q project.EventQuery) ([]co
 	return project.Read(ctx, p, func(tx project.Tx) ([]core.Event, error) { return tx.FindEvents(q) })
 }
 
-// Goals returns the goals of the frames of events, by the ids of the frames; frames that are
+// GoalsOf returns the goals of the frames of events, by the ids of the frames; frames that are
 // gone have an empty goal.
-func Goals(ctx context.Context, p *project.Project, events []core.Event) (goals map[string]string, err error) {
+func GoalsOf(ctx context.Context, p *project.Project, events []core.Event) (goals map[string]string, err error) {
 	goals = map[string]string{}
 	err = p.Store.View(ctx, func(tx project.Tx) error {
 		for _, e := range events {
@@ -198,7 +198,7 @@ func EconomyOf(ctx context.Context, p *project.Project) (e Economy, err error) {
 			return err
 		}
 		for _, session := range sessions {
-			spared, err := usage.SparedBy(tx, session.ID)
+			spared, err := usage.SavingsByFrame(tx, session.ID)
 			if err != nil {
 				return err
 			}

@@ -61,7 +61,7 @@ func wholeTree(s *project.Op, tree *Tree, scope project.FrameQuery, limit int) (
 	if err != nil {
 		return false, err
 	}
-	tree.Lines, err = linesAt(s, outline.Of(links), revision)
+	tree.Lines, err = linesAt(s, outline.Order(links), revision)
 	return true, err
 }
 
@@ -109,7 +109,7 @@ type Outline struct {
 	Frames  int    // that were left out with them
 
 	p        *project.Project
-	places   []outline.Place
+	places   []outline.Position
 	revision int64 // of the tree when the places were read
 }
 
@@ -130,7 +130,7 @@ func OutlineOf(ctx context.Context, p *project.Project, by project.Caller, args 
 		if links, err = s.Tx.Links(scope); err != nil {
 			return err
 		}
-		if o.places = outline.Of(links); args.Latest > 0 && args.Root == "" {
+		if o.places = outline.Order(links); args.Latest > 0 && args.Root == "" {
 			return o.onlyLatest(s, current, args.Latest)
 		}
 		return nil
@@ -140,8 +140,8 @@ func OutlineOf(ctx context.Context, p *project.Project, by project.Caller, args 
 
 // onlyLatest leaves out roots that have ended, but for the latest and that of the current frame.
 func (o *Outline) onlyLatest(s *project.Op, current core.Frame, latest int) error {
-	tops := lo.Filter(o.places, func(at outline.Place, _ int) bool { return at.Depth == 0 })
-	frames, err := s.Tx.FramesAt(lo.Map(tops, func(at outline.Place, _ int) int64 { return at.Key }))
+	tops := lo.Filter(o.places, func(at outline.Position, _ int) bool { return at.Depth == 0 })
+	frames, err := s.Tx.FramesAt(lo.Map(tops, func(at outline.Position, _ int) int64 { return at.Key }))
 	if err != nil {
 		return err
 	}
@@ -149,7 +149,7 @@ func (o *Outline) onlyLatest(s *project.Op, current core.Frame, latest int) erro
 	if project.IgnoreMissing(err) != nil {
 		return err
 	}
-	here, kept, keep := lo.LastOr(above, current).ID, []outline.Place{}, false
+	here, kept, keep := lo.LastOr(above, current).ID, []outline.Position{}, false
 	for _, at := range o.places {
 		if at.Depth == 0 {
 			root, there := frames[at.Key]
@@ -190,8 +190,8 @@ func (o *Outline) Pages(ctx context.Context) iter.Seq2[[]outline.Line, error] {
 
 // linesAt reads the frames at places from an earlier revision. If some are missing although
 // nothing was written since, the data is damaged.
-func linesAt(s *project.Op, places []outline.Place, revision int64) ([]outline.Line, error) {
-	keys := lo.Map(places, func(place outline.Place, _ int) int64 { return place.Key })
+func linesAt(s *project.Op, places []outline.Position, revision int64) ([]outline.Line, error) {
+	keys := lo.Map(places, func(place outline.Position, _ int) int64 { return place.Key })
 	frames, err := s.Tx.FramesAt(keys)
 	if err != nil {
 		return nil, err

@@ -63,7 +63,7 @@ func DetailsOf(ctx context.Context, p *project.Project, by project.Caller, ref s
 		if d.Closing, err = closingOf(s.Tx, d.Frame); err != nil {
 			return err
 		}
-		spared, err := usage.SparedBy(s.Tx, d.Frame.Session)
+		spared, err := usage.SavingsByFrame(s.Tx, d.Frame.Session)
 		if err != nil {
 			return err
 		}
@@ -90,7 +90,7 @@ func closingOf(tx project.Tx, f core.Frame) (string, error) {
 	if f.Parent != "" || !f.Status.Ended() {
 		return "", nil
 	}
-	c, ok, err := project.ClosingOf(tx, f)
+	c, ok, err := project.ContinuationOf(tx, f)
 	if err != nil || !ok {
 		return "", err
 	}
@@ -117,7 +117,7 @@ type SearchHit struct {
 // Search finds frames by words in their goal, success criteria, summary, results and
 // decisions, newest first.
 func Search(ctx context.Context, p *project.Project, by project.Caller, args SearchArgs) (found []SearchHit, err error) {
-	if args.Text, err = project.Clean("query", args.Text); err != nil {
+	if args.Text, err = project.RequiredText("query", args.Text); err != nil {
 		return nil, err
 	}
 	query := project.FrameQuery{Text: args.Text, Archived: true, Order: project.NewestFirst, Limit: args.Limit}
@@ -154,8 +154,8 @@ func Frames(ctx context.Context, p *project.Project, q project.FrameQuery) ([]co
 	return project.Read(ctx, p, func(tx project.Tx) ([]core.Frame, error) { return tx.FindFrames(q) })
 }
 
-// A Cascade says what the invalidation of a frame would do.
-type Cascade struct {
+// A CascadePreview says what the invalidation of a frame would do.
+type CascadePreview struct {
 	Planned    FrameSample `json:"planned"`    // flame would invalidate these with it
 	InProgress FrameSample `json:"inProgress"` // these would continue; flame would warn the agents that work there
 }
@@ -175,8 +175,8 @@ type AffectedFrame struct {
 // maxAffected limits the frames that FrameSample names.
 const maxAffected = 20
 
-// CascadeOf returns what the invalidation of the frame that ref names would do.
-func CascadeOf(ctx context.Context, p *project.Project, by project.Caller, ref string) (c Cascade, err error) {
+// PreviewCascade returns what the invalidation of the frame that ref names would do.
+func PreviewCascade(ctx context.Context, p *project.Project, by project.Caller, ref string) (c CascadePreview, err error) {
 	err = p.View(ctx, by, func(s *project.Op) error {
 		top, err := s.Resolve(ref)
 		if err != nil {

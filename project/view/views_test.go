@@ -41,7 +41,7 @@ func TestAFrameWithoutSummaryShowsOneComposedOfThoseBelow(t *testing.T) {
 	found, err := view.Search(f.Ctx, f.Project, projecttest.Shell, view.SearchArgs{Text: "PARENT"})
 	require.NoError(t, err)
 	require.Len(t, found, 1)
-	assert.Contains(t, render.FoundShort("PARENT", found), "below it: - MIDDLE - CHILD: It works (decided: Use HS256 for tokens)")
+	assert.Contains(t, render.ShortSearchResults("PARENT", found), "below it: - MIDDLE - CHILD: It works (decided: Use HS256 for tokens)")
 	assert.Empty(t, f.Get(parent.ID).Summary, "it is never stored")
 
 	made := f.Context(projecttest.Host("s"), "")
@@ -61,11 +61,11 @@ func TestASearchShowsTheDecisionsThatMatched(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, found, 1)
 	assert.Equal(t, []string{"Use HS256 for tokens"}, found[0].Matched)
-	assert.Equal(t, frame.ID+" (in_progress) Login\n  decided: Use HS256 for tokens\n", render.FoundShort("hs256", found))
+	assert.Equal(t, frame.ID+" (in_progress) Login\n  decided: Use HS256 for tokens\n", render.ShortSearchResults("hs256", found))
 
 	found, err = view.Search(f.Ctx, f.Project, by, view.SearchArgs{Text: "tokens"})
 	require.NoError(t, err)
-	assert.Contains(t, render.Found("tokens", found), "  decided: Tokens are opaque\n  and 1 other decision\n")
+	assert.Contains(t, render.SearchResults("tokens", found), "  decided: Tokens are opaque\n  and 1 other decision\n")
 	found, err = view.Search(f.Ctx, f.Project, by, view.SearchArgs{Text: "login"})
 	require.NoError(t, err)
 	assert.Empty(t, found[0].Matched)

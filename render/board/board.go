@@ -35,9 +35,9 @@ type Board struct {
 	open     []Session
 	waiting  []Conflict
 	told     []Notice
-	gaps     []core.Stretch
-	working  map[string]string         // agents by their frame
-	idle     map[string][]core.Stretch // by session
+	gaps     []core.Interval
+	working  map[string]string          // agents by their frame
+	idle     map[string][]core.Interval // by session
 	decided  []Item
 	said     map[string]string // summaries of frames, in one line, cut
 	folded   string            // what folding left out of all requests, in words
@@ -48,11 +48,11 @@ type Board struct {
 	timed      core.Millis // when takeTimes ran last
 	todayFound core.Millis // the same of takeToday
 
-	seen seen
+	seen readPosition
 }
 
-// A seen is how far the board has read the store.
-type seen struct {
+// A readPosition is how far the board has read the store.
+type readPosition struct {
 	begun    bool
 	revision int64
 	last     mark        // of the last event
@@ -80,23 +80,23 @@ func New(store project.Store, now func() core.Millis, known hosts.Registry) *Boa
 
 // forget empties the board. The next reading reads everything.
 func (b *Board) forget() {
-	b.frames, b.seen, b.gapsFound = Forest{}, seen{}, 0
+	b.frames, b.seen, b.gapsFound = Forest{}, readPosition{}, 0
 	b.decided, b.today = []Item{}, Today{}
 	b.agents, b.sessions = map[string]Agent{}, map[string]core.Session{}
-	b.working, b.idle = map[string]string{}, map[string][]core.Stretch{}
+	b.working, b.idle = map[string]string{}, map[string][]core.Interval{}
 	b.open, b.waiting, b.told, b.gaps = nil, nil, nil, nil
 }
 
 // A Snapshot is what a board shows in one of its versions.
 type Snapshot struct {
-	Version   int64          `json:"version"`
-	Frames    []Row          `json:"frames,omitempty"`    // in the order in which they were made
-	Agents    []Agent        `json:"agents,omitempty"`    // in order of id
-	Sessions  []Session      `json:"sessions,omitempty"`  // the open ones
-	Conflicts []Conflict     `json:"conflicts,omitempty"` // that wait for a person
-	Notices   []Notice       `json:"notices,omitempty"`   // the last ones
-	Gaps      []core.Stretch `json:"gaps,omitempty"`      // without work
-	Today     Today          `json:"today"`
+	Version   int64           `json:"version"`
+	Frames    []Row           `json:"frames,omitempty"`    // in the order in which they were made
+	Agents    []Agent         `json:"agents,omitempty"`    // in order of id
+	Sessions  []Session       `json:"sessions,omitempty"`  // the open ones
+	Conflicts []Conflict      `json:"conflicts,omitempty"` // that wait for a person
+	Notices   []Notice        `json:"notices,omitempty"`   // the last ones
+	Gaps      []core.Interval `json:"gaps,omitempty"`      // without work
+	Today     Today           `json:"today"`
 }
 
 // Snapshot returns the newest state of the board.

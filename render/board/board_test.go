@@ -28,7 +28,7 @@ type page struct {
 	sessions  []board.Session
 	conflicts []board.Conflict
 	notices   []board.Notice
-	gaps      []core.Stretch
+	gaps      []core.Interval
 	today     board.Today
 }
 
@@ -230,7 +230,7 @@ func TestConflictsWaitUntilTheyAreSettled(t *testing.T) {
 	tell := func(event string, winner string) {
 		update(f, func(tx project.Tx) error {
 			c := converge.Convergence{ID: "converge-1", Result: converge.Result{Conflicts: []converge.Conflict{{ID: "value:port", Winner: winner}}}}
-			if err := converge.Records.Save(tx, c.ID, c); err != nil {
+			if err := converge.RecordConvergences.Save(tx, c.ID, c); err != nil {
 				return err
 			}
 			return record.Emit(tx, 1, record.Agent{}, event, nil)

@@ -66,9 +66,9 @@ type Node struct {
 	Depth int
 }
 
-// Tops returns the nodes at the top, in the order in which they were added: frames without a
+// Roots returns the nodes at the top, in the order in which they were added: frames without a
 // parent, frames whose parent is missing, and all members of a cycle.
-func (f *Forest) Tops() []*Node {
+func (f *Forest) Roots() []*Node {
 	if len(f.levels) == 0 {
 		return nil
 	}
@@ -79,7 +79,7 @@ func (f *Forest) Tops() []*Node {
 func Trees(rows []Row) (tops []*Node) {
 	var f Forest
 	f.Put(rows, nil)
-	return f.Tops()
+	return f.Roots()
 }
 
 // Put adds rows or replaces them, and removes deleted frames. It reports whether the form of

@@ -29,31 +29,31 @@ func (b *Board) takeGaps(changed bool) (anew bool) {
 const maxGaps = 1000
 
 // gapsOf returns the stretches of at least gap between works.
-func gapsOf(works []core.Stretch) []core.Stretch {
-	slices.SortFunc(works, func(x, y core.Stretch) int { return cmp.Compare(x.From, y.From) })
-	gaps := []core.Stretch{}
+func gapsOf(works []core.Interval) []core.Interval {
+	slices.SortFunc(works, func(x, y core.Interval) int { return cmp.Compare(x.From, y.From) })
+	gaps := []core.Interval{}
 	var until core.Millis
 	for i, w := range works {
 		if i > 0 && w.From-until >= gap {
-			gaps = append(gaps, core.Stretch{From: until, Until: w.From})
+			gaps = append(gaps, core.Interval{From: until, Until: w.From})
 		}
 		until = max(until, w.From, w.Until)
 	}
 	if len(gaps) > maxGaps {
-		size := func(g core.Stretch) core.Millis { return g.Until - g.From }
-		slices.SortStableFunc(gaps, func(x, y core.Stretch) int { return cmp.Compare(size(y), size(x)) })
+		size := func(g core.Interval) core.Millis { return g.Until - g.From }
+		slices.SortStableFunc(gaps, func(x, y core.Interval) int { return cmp.Compare(size(y), size(x)) })
 		gaps = gaps[:maxGaps]
-		slices.SortFunc(gaps, func(x, y core.Stretch) int { return cmp.Compare(x.From, y.From) })
+		slices.SortFunc(gaps, func(x, y core.Interval) int { return cmp.Compare(x.From, y.From) })
 	}
 	return gaps
 }
 
 // works returns the stretches with work: sessions without their idle stretches, agents from
 // start to end, and frames without a known session.
-func (b *Board) works(now core.Millis) (works []core.Stretch) {
+func (b *Board) works(now core.Millis) (works []core.Interval) {
 	for _, n := range b.frames.all {
 		if _, known := b.sessions[n.Session]; !known && n.From != 0 {
-			works = append(works, core.Stretch{From: n.From, Until: n.Until})
+			works = append(works, core.Interval{From: n.From, Until: n.Until})
 		}
 	}
 	for _, s := range b.sessions {
@@ -63,13 +63,13 @@ func (b *Board) works(now core.Millis) (works []core.Stretch) {
 		}
 		from := s.CreatedAt
 		for _, idle := range b.idle[s.ID] {
-			works = append(works, core.Stretch{From: from, Until: idle.From})
+			works = append(works, core.Interval{From: from, Until: idle.From})
 			from = idle.Until
 		}
-		works = append(works, core.Stretch{From: from, Until: until})
+		works = append(works, core.Interval{From: from, Until: until})
 	}
 	for _, a := range b.agents {
-		works = append(works, core.Stretch{From: a.Asked, Until: cmp.Or(a.Ended, a.Last)})
+		works = append(works, core.Interval{From: a.Asked, Until: cmp.Or(a.Ended, a.Last)})
 	}
 	return works
 }

@@ -20,9 +20,9 @@ import (
 func (b *Board) Read(ctx context.Context) (changed bool, err error) {
 	b.reads.Lock()
 	defer b.reads.Unlock()
-	var r reading
+	var r readResult
 	if err := b.store.View(ctx, func(tx project.Tx) error {
-		r = reading{seen: b.seen, board: b}
+		r = readResult{readPosition: b.seen, board: b}
 		return r.read(tx)
 	}); err != nil {
 		return false, err
@@ -40,9 +40,9 @@ func (b *Board) Read(ctx context.Context) (changed bool, err error) {
 // noticed is how many new events a reading handles; with more, the board starts over.
 const noticed = 5000
 
-// A reading is the result of one transaction.
-type reading struct {
-	seen
+// A readResult is the result of one transaction.
+type readResult struct {
+	readPosition
 	begins bool // it read everything
 
 	board *Board // before the reading; empty if it reads everything
@@ -55,15 +55,15 @@ type reading struct {
 	runs        []record.Agent
 	abroad      []record.RemoteAgent
 	events      []core.Event
-	idle        map[string][]core.Stretch // nil: as before
-	conflicting []Conflict                // nil: as before
-	decided     []Item                    // nil: as before, like the next two
+	idle        map[string][]core.Interval // nil: as before
+	conflicting []Conflict                 // nil: as before
+	decided     []Item                     // nil: as before, like the next two
 	said        map[string]string
 	folded      string
 }
 
 // read reads the changes after r.seen.
-func (r *reading) read(tx project.Tx) error {
+func (r *readResult) read(tx project.Tx) error {
 	revision, _, err := tx.Revision()
 	if err != nil {
 		return err
@@ -91,7 +91,7 @@ func (r *reading) read(tx project.Tx) error {
 
 // readEvents reads the new events. If there are too many, or the store is an older copy, it
 // starts a reading of everything.
-func (r *reading) readEvents(tx project.Tx, isOlder bool) error {
+func (r *readResult) readEvents(tx project.Tx, isOlder bool) error {
 	if !r.begun || isOlder {
 		return r.begin(tx)
 	}
@@ -116,12 +116,12 @@ func (r *reading) readEvents(tx project.Tx, isOlder bool) error {
 }
 
 // begin starts a reading of everything.
-func (r *reading) begin(tx project.Tx) error {
+func (r *readResult) begin(tx project.Tx) error {
 	last, err := tx.FindEvents(project.EventQuery{Last: true, Limit: 1})
 	if err != nil {
 		return err
 	}
-	*r = reading{begins: true, board: New(nil, nil, nil), seen: seen{latest: r.latest}}
+	*r = readResult{begins: true, board: New(nil, nil, nil), readPosition: readPosition{latest: r.latest}}
 	if len(last) > 0 {
 		r.last = markOf(last[0])
 	}
@@ -131,7 +131,7 @@ func (r *reading) begin(tx project.Tx) error {
 
 // readFrames reads the changed frames. Each save raises the revision by one. If the revision rose
 // by more, frames were saved twice, settled together or deleted.
-func (r *reading) readFrames(tx project.Tx, revision int64) (err error) {
+func (r *readResult) readFrames(tx project.Tx, revision int64) (err error) {
 	if r.latest > 0 && r.begins {
 		r.frames, err = latestFrames(tx, r.latest)
 		return err
@@ -158,7 +158,7 @@ const (
 )
 
 // readGone finds deleted frames, if there may be any.
-func (r *reading) readGone(tx project.Tx) error {
+func (r *readResult) readGone(tx project.Tx) error {
 	if r.inDoubt = r.inDoubt && !r.begins; !r.inDoubt {
 		return nil
 	}
@@ -181,7 +181,7 @@ func (r *reading) readGone(tx project.Tx) error {
 }
 
 // readSessions reads open sessions, sessions of changed frames, and native subagents.
-func (r *reading) readSessions(tx project.Tx) (err error) {
+func (r *readResult) readSessions(tx project.Tx) (err error) {
 	if r.begins {
 		if r.sessions, err = tx.FindSessions(project.SessionQuery{}); err != nil {
 			return err
@@ -213,7 +213,7 @@ func (r *reading) readSessions(tx project.Tx) (err error) {
 // readOthers reads changed sessions that may be missing in those lists: sessions of changed frames,
 // sessions that were live, and some of the running native subagents at each reading. The end of a
 // session counts as no activity, and clocks can go back.
-func (r *reading) readOthers(tx project.Tx) error {
+func (r *readResult) readOthers(tx project.Tx) error {
 	wanted := lo.Map(r.frames, func(f core.Frame, _ int) string { return f.Session })
 	for id, s := range r.board.sessions {
 		if s.Parent == "" && s.State != core.SessionEnded {
@@ -238,7 +238,7 @@ func (r *reading) readOthers(tx project.Tx) error {
 }
 
 // someNatives returns some of the running native subagents, the next ones at each reading.
-func (r *reading) someNatives() []string {
+func (r *readResult) someNatives() []string {
 	const some = 32
 	all := r.board.atWork(func(a Agent) bool { return a.Native })
 	from, _ := slices.BinarySearch(all, r.asked)
@@ -251,7 +251,7 @@ func (r *reading) someNatives() []string {
 }
 
 // woke reports whether a session works again.
-func (r *reading) woke() bool {
+func (r *readResult) woke() bool {
 	return slices.ContainsFunc(r.live, func(s core.Session) bool {
 		return s.LastActivityAt-r.board.sessions[s.ID].LastActivityAt > gap
 	})
@@ -259,7 +259,7 @@ func (r *reading) woke() bool {
 
 // readAgents reads agents that flame started: all of them at first, later the running ones and
 // those that were running.
-func (r *reading) readAgents(tx project.Tx) (err error) {
+func (r *readResult) readAgents(tx project.Tx) (err error) {
 	if r.abroad, err = record.AllRemote(tx); err != nil {
 		return err
 	}
@@ -290,13 +290,13 @@ func (r *reading) readAgents(tx project.Tx) (err error) {
 }
 
 // readWaiting reads the conflicts that wait for a person, if they may have changed.
-func (r *reading) readWaiting(tx project.Tx) error {
+func (r *readResult) readWaiting(tx project.Tx) error {
 	if !r.begins && !slices.ContainsFunc(r.events, func(e core.Event) bool {
 		return e.Event == core.ManualReviewRequired || e.Event == core.ConvergenceComplete
 	}) {
 		return nil
 	}
-	all, err := converge.Records.All(tx)
+	all, err := converge.RecordConvergences.All(tx)
 	r.conflicting = conflictsOf(all)
 	return err
 }

@@ -119,13 +119,13 @@ func TestTimeOfAFrameCountsWhileItsSessionWorks(t *testing.T) {
 	for name, tt := range map[string]struct {
 		state       core.SessionState // of the frame's session; empty: it is forgotten
 		heard       core.Millis       // of it
-		night       core.Stretch      // in which it was idle
+		night       core.Interval     // in which it was idle
 		until       core.Millis       // 0: in progress
 		child       core.Status       // of a frame below; empty: the frame has no child
 		still, took core.Millis
 	}{
 		"at work":                      {state: core.SessionActive, heard: 90, took: 100},
-		"at work, after a night":       {state: core.SessionActive, heard: 90, night: core.Stretch{From: 20, Until: 50}, took: 70},
+		"at work, after a night":       {state: core.SessionActive, heard: 90, night: core.Interval{From: 20, Until: 50}, took: 70},
 		"at a prompt":                  {state: core.SessionIdle, heard: 4, still: 4, took: 4},
 		"ended":                        {state: core.SessionEnded, heard: 4, still: 4, took: 4},
 		"suspended":                    {state: core.SessionSuspended, heard: 4, still: 4, took: 4},
@@ -133,7 +133,7 @@ func TestTimeOfAFrameCountsWhileItsSessionWorks(t *testing.T) {
 		"forgotten":                    {},
 		"ended, its child goes on":     {state: core.SessionEnded, heard: 4, child: core.InProgress, took: 100},
 		"ended, its child ended later": {state: core.SessionEnded, heard: 4, child: core.Completed, still: 9, took: 9},
-		"completed after a night":      {state: core.SessionIdle, heard: 80, night: core.Stretch{From: 10, Until: 70}, until: 80, took: 20},
+		"completed after a night":      {state: core.SessionIdle, heard: 80, night: core.Interval{From: 10, Until: 70}, until: 80, took: 20},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := projecttest.New(t)
@@ -147,7 +147,7 @@ func TestTimeOfAFrameCountsWhileItsSessionWorks(t *testing.T) {
 				save(f, frame("c", "f", "c", tt.child, 9*minute))
 			}
 			update(f, func(tx project.Tx) error {
-				idle := []core.Stretch{{From: tt.night.From * minute, Until: tt.night.Until * minute}}
+				idle := []core.Interval{{From: tt.night.From * minute, Until: tt.night.Until * minute}}
 				if tt.state == "" {
 					return nil
 				}

@@ -143,22 +143,22 @@ func TestTheBoardSearchesGapsALittleLater(t *testing.T) {
 	worked("a", 10*minute, 20*minute)
 	worked("b", 60*minute, 70*minute)
 	look()
-	require.Equal(t, []core.Stretch{{From: 20 * minute, Until: 60 * minute}}, p.gaps)
+	require.Equal(t, []core.Interval{{From: 20 * minute, Until: 60 * minute}}, p.gaps)
 	worked("c", 25*minute, 30*minute)
 	worked("d", 39*minute, 40*minute)
 	look()
 	f.Clock += 5000
 	look()
-	begin := []core.Stretch{{From: 20 * minute, Until: 25 * minute}, {From: 30 * minute, Until: 39 * minute}}
-	assert.Equal(t, append(begin, core.Stretch{From: 40 * minute, Until: 60 * minute}), p.gaps)
+	begin := []core.Interval{{From: 20 * minute, Until: 25 * minute}, {From: 30 * minute, Until: 39 * minute}}
+	assert.Equal(t, append(begin, core.Interval{From: 40 * minute, Until: 60 * minute}), p.gaps)
 	worked("d", 39*minute, 39*minute+1)
 	f.Clock += 5000
 	look()
-	assert.Contains(t, p.gaps, core.Stretch{From: 39*minute + 1, Until: 60 * minute}, "what took less time than was thought")
+	assert.Contains(t, p.gaps, core.Interval{From: 39*minute + 1, Until: 60 * minute}, "what took less time than was thought")
 	update(f, func(tx project.Tx) error { return tx.DeleteFrame("d") })
 	f.Clock += 5000
 	look()
-	assert.Equal(t, []core.Stretch{{From: 20 * minute, Until: 25 * minute}, {From: 30 * minute, Until: 60 * minute}}, p.gaps)
+	assert.Equal(t, []core.Interval{{From: 20 * minute, Until: 25 * minute}, {From: 30 * minute, Until: 60 * minute}}, p.gaps)
 }
 
 func TestTheBoardKeepsTheLongestGaps(t *testing.T) {

@@ -12,8 +12,8 @@ import (
 )
 
 // take puts a reading onto the board, as a new version if anything is different.
-func (b *Board) take(r reading) {
-	b.seen = r.seen
+func (b *Board) take(r readResult) {
+	b.seen = r.readPosition
 	changed := r.begins
 	for _, s := range slices.Concat(r.sessions, r.live) {
 		b.sessions[s.ID] = s
@@ -52,7 +52,7 @@ func set[T any](list *[]T, other []T) (changed bool) {
 	return true
 }
 
-func (b *Board) takeAgents(r reading) (changed bool) {
+func (b *Board) takeAgents(r readResult) (changed bool) {
 	for _, run := range r.runs {
 		changed = b.putAgent(agentOf(run)) || changed
 	}
@@ -68,7 +68,7 @@ func (b *Board) takeAgents(r reading) (changed bool) {
 
 // takeAbroad adds the agents of other machines. An agent is lost if its machine no longer reports
 // it.
-func (b *Board) takeAbroad(r reading) (changed bool) {
+func (b *Board) takeAbroad(r readResult) (changed bool) {
 	heard := map[string]bool{}
 	for _, told := range r.abroad {
 		a := abroadOf(told)
@@ -96,7 +96,7 @@ func (b *Board) putAgent(a Agent) (changed bool) {
 	return !known || was != a
 }
 
-func (b *Board) takeFrames(r reading) (changed bool) {
+func (b *Board) takeFrames(r readResult) (changed bool) {
 	rows := make([]Row, len(r.frames))
 	for i, f := range r.frames {
 		rows[i] = rowOf(f)

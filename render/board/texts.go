@@ -62,7 +62,7 @@ const (
 )
 
 // readTexts reads the latest summaries and decisions, and what folding left out, if they may have changed.
-func (r *reading) readTexts(tx project.Tx) error {
+func (r *readResult) readTexts(tx project.Tx) error {
 	if !r.begins && len(r.events)+len(r.frames)+len(r.gone) == 0 {
 		return nil
 	}
@@ -85,7 +85,7 @@ func folded(tx project.Tx) (string, error) {
 	if sum := usage.Sum(measured); sum.BytesSaved() > 0 || err != nil {
 		return fmt.Sprintf("folding left out %s of %s", core.Size(sum.BytesSaved()), core.Size(sum.BytesReceived)), err
 	}
-	estimated, err := usage.ByHost(tx, nil) // their sum needs no sessions
+	estimated, err := usage.RequestsByHost(tx, nil) // their sum needs no sessions
 	var sum fold.Meter
 	for _, m := range estimated {
 		sum = sum.Add(m.Meter)
@@ -93,7 +93,7 @@ func folded(tx project.Tx) (string, error) {
 	if sum.LeftOut <= 0 {
 		return "", err
 	}
-	return fmt.Sprintf("folding left out about %s of messages, %s", core.Tokens(sum.LeftOut), core.Less(sum.Less())), err
+	return fmt.Sprintf("folding left out about %s of messages, %s", core.Tokens(sum.LeftOut), core.Less(sum.ShrinkFactor())), err
 }
 
 // decisions returns the newest decisions among the last updates of frames, and then those of frames: no event

@@ -79,8 +79,8 @@ func (b *Board) lastWork(n *Node, now core.Millis) core.Millis {
 }
 
 // overlap returns how much of from until until is in stretches, which are in order and apart.
-func overlap(stretches []core.Stretch, from, until core.Millis) (sum core.Millis) {
-	first, _ := slices.BinarySearchFunc(stretches, from, func(s core.Stretch, at core.Millis) int { return cmp.Compare(s.Until, at) })
+func overlap(stretches []core.Interval, from, until core.Millis) (sum core.Millis) {
+	first, _ := slices.BinarySearchFunc(stretches, from, func(s core.Interval, at core.Millis) int { return cmp.Compare(s.Until, at) })
 	for _, s := range stretches[first:] {
 		if s.From >= until {
 			break

@@ -25,10 +25,10 @@ const (
 // known are the files that flame and SQLite open by name in the data folder.
 var known = []string{Name, Name + "-wal", Name + "-shm", Name + "-journal", LockName, logName, logName + oldLog}
 
-// Examine reports whether the data folder dir exists. It returns an error unless the folder
+// CheckFolder reports whether the data folder dir exists. It returns an error unless the folder
 // belongs to the user alone: otherwise its content could be another user's, or lead elsewhere.
 // It opens nothing, so that nothing in the folder can make it wait.
-func Examine(dir string) (there bool, err error) { return examine(dir, known...) }
+func CheckFolder(dir string) (there bool, err error) { return examine(dir, known...) }
 
 // examine is Examine for the files with these names.
 func examine(dir string, names ...string) (there bool, err error) {
@@ -58,8 +58,8 @@ func examine(dir string, names ...string) (there bool, err error) {
 	return true, place.CheckFilesystem(dir)
 }
 
-// PutWhole creates a file at path with fill: either complete and on disk, or not at all.
-func PutWhole(path string, fill func(unfinished string) error) error {
+// CreateAtomic creates a file at path with fill: either complete and on disk, or not at all.
+func CreateAtomic(path string, fill func(unfinished string) error) error {
 	unfinished := path + ".unfinished"
 	if err := removeDatabase(unfinished); err != nil { // left by a process that was killed
 		return err

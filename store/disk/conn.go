@@ -127,8 +127,8 @@ func (c *Conn) Get(ctx context.Context, dest []any, query string, args ...any) e
 	return cmp.Or(rows.Scan(dest...), rows.Close())
 }
 
-// Run runs statements that are used once. They are interrupted when ctx ends.
-func (c *Conn) Run(ctx context.Context, statements string, args ...any) error {
+// ExecOnce runs statements that are used once. They are interrupted when ctx ends.
+func (c *Conn) ExecOnce(ctx context.Context, statements string, args ...any) error {
 	if err := c.ready(ctx); err != nil {
 		return err
 	}
@@ -140,9 +140,9 @@ func (c *Conn) Run(ctx context.Context, statements string, args ...any) error {
 	return err
 }
 
-// Look runs a query that is used once and may take long. The end of ctx ends the wait for its
+// QueryOnce runs a query that is used once and may take long. The end of ctx ends the wait for its
 // first row.
-func (c *Conn) Look(ctx context.Context, query string) (*Rows, error) {
+func (c *Conn) QueryOnce(ctx context.Context, query string) (*Rows, error) {
 	if err := c.ready(ctx); err != nil {
 		return nil, err
 	}
@@ -256,8 +256,8 @@ func (c *Conn) UseLog(wait context.Context) error {
 // CopyTo copies the database to path.
 func (c *Conn) CopyTo(ctx context.Context, path string) error {
 	return WhileBusy(ctx, func() error { // VACUUM takes a separate snapshot
-		return PutWhole(path, func(unfinished string) error {
-			if err := c.Run(ctx, "VACUUM INTO ?", unfinished); err != nil {
+		return CreateAtomic(path, func(unfinished string) error {
+			if err := c.ExecOnce(ctx, "VACUUM INTO ?", unfinished); err != nil {
 				return fmt.Errorf("backup to %s: %w", path, err)
 			}
 			return nil

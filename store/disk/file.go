@@ -197,8 +197,8 @@ func (f *File) dsn(params url.Values) string {
 // never stop its growth.
 const shortLog = 64 * (4096 + 24)
 
-// StartKeeper starts the keeper of a long-lived process, unless it is running.
-func (f *File) StartKeeper(wait context.Context, logger *slog.Logger) error {
+// StartCheckpointer starts the keeper of a long-lived process, unless it is running.
+func (f *File) StartCheckpointer(wait context.Context, logger *slog.Logger) error {
 	if !f.longLived || f.keeper != nil {
 		return nil
 	}
@@ -210,9 +210,9 @@ func (f *File) StartKeeper(wait context.Context, logger *slog.Logger) error {
 	return err
 }
 
-// Tidy keeps the log short after a commit. It ignores errors: the commit is already safe, and
+// CheckpointIfLong keeps the log short after a commit. It ignores errors: the commit is already safe, and
 // the next Tidy tries again.
-func (f *File) Tidy() {
+func (f *File) CheckpointIfLong() {
 	if f.longLived {
 		f.keeper.wake()
 		return

@@ -31,7 +31,7 @@ type RowCheck func(ctx context.Context, c *Conn) (CheckResult, error)
 // Check examines the data folder dir, an absolute path, and changes nothing. It reads the
 // whole database.
 func Check(ctx context.Context, dir string, look RowCheck) []core.Finding {
-	there, err := Examine(dir)
+	there, err := CheckFolder(dir)
 	if err != nil {
 		return []core.Finding{broken(ctx, dir, err)}
 	}
@@ -46,7 +46,7 @@ func Check(ctx context.Context, dir string, look RowCheck) []core.Finding {
 
 // broken turns an error into a finding.
 func broken(ctx context.Context, path string, err error) core.Finding {
-	err = Trouble(ctx, path, err)
+	err = ExplainError(ctx, path, err)
 	finding := core.Finding{What: err.Error(), Broken: true}
 	var told *core.Problem
 	if !errors.As(err, &told) {
@@ -79,7 +79,7 @@ func checkAccess(dir string) []core.Finding {
 				Hint: "give it to the user who runs flame", Broken: true})
 		}
 	}
-	if _, inodes := UsedUp(dir); inodes {
+	if _, inodes := DiskFull(dir); inodes {
 		findings = append(findings, core.Finding{What: fmt.Sprintf("%s cannot be written: %v", dir, ErrNoInodes), Broken: true,
 			Hint: "delete files on that disk"})
 	}
@@ -200,7 +200,7 @@ func inspect(ctx context.Context, path string, c *Conn, version int, look RowChe
 // integrity returns the faults that SQLite finds in rows and in the indexes, including that of
 // words. It returns any other fault as an error.
 func integrity(ctx context.Context, c *Conn) (inRows, inIndexes []string, err error) {
-	rows, err := c.Look(ctx, "PRAGMA integrity_check(5)") // which may take long
+	rows, err := c.QueryOnce(ctx, "PRAGMA integrity_check(5)") // which may take long
 	if err != nil {
 		return nil, nil, err
 	}

@@ -115,7 +115,7 @@ func (r *Rows) ScanAny(dest ...any) error {
 			continue
 		}
 		switch to := dest[i].(type) {
-		case ListInto:
+		case JSONList:
 			*to.List = nil
 			if text := new(string); assign(text, value) == nil {
 				*to.List = []string{*text}
@@ -188,11 +188,11 @@ func convertTo[T any](dest reflect.Value, value driver.Value) error {
 	return nil
 }
 
-// A ListInto reads a column of JSON text into a list; an empty one leaves it nil.
-type ListInto struct{ List *[]string }
+// A JSONList reads a column of JSON text into a list; an empty one leaves it nil.
+type JSONList struct{ List *[]string }
 
 // Scan reads src, which is text.
-func (l ListInto) Scan(src any) error {
+func (l JSONList) Scan(src any) error {
 	var text []byte
 	switch src := src.(type) {
 	case string:

@@ -86,7 +86,7 @@ func (s Schema) Apply(ctx context.Context, c *Conn, version int) error {
 		if err != nil {
 			return err
 		}
-		if err := c.Run(ctx, step); err != nil {
+		if err := c.ExecOnce(ctx, step); err != nil {
 			return fmt.Errorf("schema %d: %w", v, err)
 		}
 		if v == constrained {
@@ -95,14 +95,14 @@ func (s Schema) Apply(ctx context.Context, c *Conn, version int) error {
 			}
 		}
 	}
-	return c.Run(ctx, fmt.Sprintf("PRAGMA user_version = %d", s.Version))
+	return c.ExecOnce(ctx, fmt.Sprintf("PRAGMA user_version = %d", s.Version))
 }
 
 // constrain adds the constraints. It leaves one out if rows break it: another program wrote
 // them. Flame reads such rows as far as it can, and doctor names them.
 func constrain(ctx context.Context, c *Conn) error {
 	for check := range strings.SplitSeq(strings.TrimSpace(checks), ";\n") {
-		if err := c.Run(ctx, check); err != nil && Code(err) != sqlite3.SQLITE_CONSTRAINT {
+		if err := c.ExecOnce(ctx, check); err != nil && Code(err) != sqlite3.SQLITE_CONSTRAINT {
 			return fmt.Errorf("constraints: %w", err)
 		}
 	}

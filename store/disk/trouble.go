@@ -88,10 +88,10 @@ type CallbackError struct{ Err error }
 func (e CallbackError) Error() string { return e.Err.Error() }
 func (e CallbackError) Unwrap() error { return e.Err }
 
-// Trouble turns an error of the file at path into advice. It returns errors of the caller's
+// ExplainError turns an error of the file at path into advice. It returns errors of the caller's
 // function, and the end of the caller's context, unchanged. A deadline that ends a wait is an
 // error of the file, and so are damage that the function found and a lock that it met.
-func Trouble(ctx context.Context, path string, err error) error {
+func ExplainError(ctx context.Context, path string, err error) error {
 	var caller CallbackError
 	ran := errors.As(err, &caller)
 	var file *fs.PathError // from the lock that its first write took
@@ -124,7 +124,7 @@ func withInodes(path string, err error) error {
 	if !full && code != sqlite3.SQLITE_CANTOPEN && code != sqlite3.SQLITE_IOERR {
 		return err
 	}
-	blocks, inodes := UsedUp(place.Nearest(filepath.Dir(path)))
+	blocks, inodes := DiskFull(place.Nearest(filepath.Dir(path)))
 	if !inodes || full && blocks {
 		return err
 	}
@@ -140,9 +140,9 @@ func holder(err error) string {
 	return fmt.Sprintf(", most likely of process %d", held.PID)
 }
 
-// UsedUp reports whether the file system of dir has run out of blocks, and of inodes. A file
+// DiskFull reports whether the file system of dir has run out of blocks, and of inodes. A file
 // system that does not count inodes never runs out of them.
-func UsedUp(dir string) (blocks, inodes bool) {
+func DiskFull(dir string) (blocks, inodes bool) {
 	var st syscall.Statfs_t
 	if syscall.Statfs(dir, &st) != nil {
 		return false, false

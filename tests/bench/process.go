@@ -221,7 +221,7 @@ func (b *bench) contextOf(ctx context.Context, t tree) (step func(run int), clos
 	step = func(run int) {
 		id := t.frame(run)
 		contexts := briefing.Contexts{Project: p}
-		made := lo.Must(contexts.Of(ctx, t.caller(), id, 0))
+		made := lo.Must(contexts.Context(ctx, t.caller(), id, 0))
 		check(!made.CacheHit && made.Text != "", "the context of %s is not a new one", id)
 	}
 	return step, closing

@@ -142,7 +142,7 @@ func TestHook(t *testing.T) { hooktest.Run(t, yonderHost(), "testdata") }
 
 // spawn has an agent work for the session, under a real supervisor, until its end.
 func spawn(t *testing.T) record.Agent {
-	at, err := place.Given(os.Getenv("FLAME_PROJECT_DIR"), "/", os.Getenv("HOME"), nil)
+	at, err := place.AtDir(os.Getenv("FLAME_PROJECT_DIR"), "/", os.Getenv("HOME"), nil)
 	require.NoError(t, err)
 	at.Data = place.FolderOf(at, place.Env{FlameDir: os.Getenv("FLAME_DIR"), Home: os.Getenv("HOME")}, git.FirstCommit)
 	a := program(nil, nil, nil)

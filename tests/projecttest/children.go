@@ -49,7 +49,7 @@ func (f *Fixture) Spawn(by project.Caller, call, description string) string {
 
 // Bind reports the session of the child that a call asked for.
 func (f *Fixture) Bind(by project.Caller, call, child string) {
-	known, err := children.Bind(f.Ctx, f.Project, by, children.ChildStart{Call: call, Session: child})
+	known, err := children.BindSession(f.Ctx, f.Project, by, children.ChildStart{Call: call, Session: child})
 	require.NoError(f.T, err)
 	require.True(f.T, known)
 }
@@ -59,7 +59,7 @@ func (f *Fixture) Bind(by project.Caller, call, child string) {
 func (f *Fixture) SpawnAll(by project.Caller, goals ...string) {
 	for _, goal := range goals {
 		f.Spawn(by, "call-"+goal, goal)
-		require.NoError(f.T, children.Launched(f.Ctx, f.Project, by, children.ChildStart{Call: "call-" + goal, Session: goal}))
+		require.NoError(f.T, children.BindBackground(f.Ctx, f.Project, by, children.ChildStart{Call: "call-" + goal, Session: goal}))
 	}
 }
 

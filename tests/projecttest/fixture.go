@@ -102,7 +102,7 @@ func Host(session string) project.Caller {
 var Shell = project.Caller{Host: project.CommandLine}
 
 // Strong is a question whose answer is to push.
-var Strong = autonomy.PushQuestion{PotentialGoal: "Set up database migrations", Errors: new(4), Tokens: new(60_000)}
+var Strong = autonomy.PushArgs{PotentialGoal: "Set up database migrations", Errors: new(4), Tokens: new(60_000)}
 
 // Prompt sends a person's prompt to a session and returns the briefing beside it.
 func (f *Fixture) Prompt(by project.Caller, id, text string) string {
@@ -129,19 +129,19 @@ func (f *Fixture) Push(by project.Caller, goal string) core.Frame {
 }
 
 // Pop completes the caller's frame.
-func (f *Fixture) Pop(by project.Caller, summary string) stack.Popped {
+func (f *Fixture) Pop(by project.Caller, summary string) stack.PopResult {
 	return f.PopAs(by, stack.PopArgs{Status: core.Completed, Summary: summary})
 }
 
 // PopAs ends a frame as args say.
-func (f *Fixture) PopAs(by project.Caller, args stack.PopArgs) stack.Popped {
+func (f *Fixture) PopAs(by project.Caller, args stack.PopArgs) stack.PopResult {
 	popped, err := stack.Pop(f.Ctx, f.Project, by, args)
 	require.NoError(f.T, err)
 	return popped
 }
 
 // Invalidate invalidates a frame, empty for the caller's.
-func (f *Fixture) Invalidate(by project.Caller, id, reason string) stack.Invalidated {
+func (f *Fixture) Invalidate(by project.Caller, id, reason string) stack.InvalidateResult {
 	done, err := stack.Invalidate(f.Ctx, f.Project, by, id, reason)
 	require.NoError(f.T, err)
 	return done
@@ -166,7 +166,7 @@ func (f *Fixture) Activate(by project.Caller, id string) core.Frame {
 }
 
 // Delegate makes the frame of an agent.
-func (f *Fixture) Delegate(by project.Caller, d children.Delegation) (made children.Delegated, err error) {
+func (f *Fixture) Delegate(by project.Caller, d children.DelegateArgs) (made children.DelegateResult, err error) {
 	err = f.Store.Update(f.Ctx, func(tx project.Tx) error {
 		made, err = children.Delegate(f.Project, tx, by, d)
 		return err
@@ -206,7 +206,7 @@ func (f *Fixture) Tick() core.Millis {
 
 // Context returns a frame's context.
 func (f *Fixture) Context(by project.Caller, ref string) briefing.FrameContext {
-	made, err := f.Contexts.Of(f.Ctx, by, ref, 0)
+	made, err := f.Contexts.Context(f.Ctx, by, ref, 0)
 	require.NoError(f.T, err)
 	return made
 }

@@ -77,5 +77,5 @@ func (f *Fixture) CountLater(by project.Caller, l HostLog) {
 // Sweep does the work that is due a moment later.
 func (f *Fixture) Sweep() {
 	f.Tick()
-	require.NoError(f.T, sweep.Once(f.Ctx, f.Project))
+	require.NoError(f.T, sweep.RunOnce(f.Ctx, f.Project))
 }

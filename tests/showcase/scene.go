@@ -85,7 +85,7 @@ func (s *scene) keep(err error) {
 }
 
 // session writes a session that was last active heard minutes ago.
-func (s *scene) session(of core.Session, from, heard float64, idle ...core.Stretch) {
+func (s *scene) session(of core.Session, from, heard float64, idle ...core.Interval) {
 	of.CreatedAt, of.LastActivityAt, of.Stamped, of.MessageCount = s.at(from), s.at(heard), true, 40
 	s.keep(s.tx.SaveSession(of))
 	if len(idle) > 0 {
@@ -196,7 +196,7 @@ func (s *scene) conflict() {
 	var err error
 	c.Result, err = converge.Converge(c.Inputs, c.Options)
 	s.keep(err)
-	s.keep(converge.Records.Save(s.tx, c.ID, c))
+	s.keep(converge.RecordConvergences.Save(s.tx, c.ID, c))
 }
 
 // rest writes the decisions, a suggestion, and the requests that folding made shorter.
@@ -213,7 +213,7 @@ func (s *scene) rest() {
 }
 
 func (s *scene) sessions() {
-	lunch := core.Stretch{From: s.at(1290), Until: s.at(1235)}
+	lunch := core.Interval{From: s.at(1290), Until: s.at(1235)}
 	s.session(core.Session{ID: first, Host: claudecode.Name, Title: "Webhook receiver", State: core.SessionEnded, Root: "frame-recv0001"}, 1440, 1120, lunch)
 	s.session(core.Session{ID: review, Host: opencode.Name, Title: "Review of the receiver", State: core.SessionEnded, Root: "frame-revw0001"}, 1180, 1105)
 	s.session(core.Session{

@@ -112,7 +112,7 @@ func Outlined(t *testing.T, kept project.Store, q project.FrameQuery) string {
 	View(t, kept, func(tx project.Tx) {
 		links, err := tx.Links(q)
 		require.NoError(t, err)
-		for _, place := range outline.Of(links) {
+		for _, place := range outline.Order(links) {
 			frames, err := tx.FramesAt([]int64{place.Key})
 			require.NoError(t, err)
 			require.Contains(t, frames, place.Key)

@@ -70,9 +70,9 @@ func (s Twice) twice(ctx context.Context, run func(context.Context, func(project
 
 // Waited returns the inner Store's value; 0 if it has none.
 func (s Twice) Waited() time.Duration {
-	waiter, ok := s.Store.(project.Waiter)
+	waiter, ok := s.Store.(project.WaitMeter)
 	if !ok {
 		return 0
 	}
-	return waiter.Waited()
+	return waiter.LockWait()
 }

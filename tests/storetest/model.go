@@ -112,7 +112,7 @@ func (m *model) remove(t *testing.T, tx project.Tx, id string) {
 func (m *model) invalidate(t *testing.T, tx project.Tx, top string) {
 	c := core.Cascade{Reason: "reason", At: core.Millis(m.random.Int64N(1 << 40))}
 	var planned, inProgress []string
-	for f := range core.Below(top, func(f core.Frame) string { return f.ID }, func(id string) []core.Frame {
+	for f := range core.Descendants(top, func(f core.Frame) string { return f.ID }, func(id string) []core.Frame {
 		return m.find(project.FrameQuery{Parent: id, Archived: true})
 	}) {
 		if f.Status == core.InProgress {

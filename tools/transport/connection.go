@@ -44,7 +44,7 @@ type backend struct {
 type connection struct {
 	backend
 	session   session
-	questions *questions
+	questions *serverRequests
 	order     order
 
 	ctx    context.Context // of all its requests, cancelled when it is closed
@@ -60,7 +60,7 @@ type connection struct {
 // connect begins a connection whose session has the given id, by which tools
 // also know the caller. Requests keep ctx's values, but not its end.
 func (c backend) connect(ctx context.Context, id string) (*connection, error) {
-	questions := &questions{waiting: map[int64]chan message{}}
+	questions := &serverRequests{waiting: map[int64]chan message{}}
 	base := server.NewInProcessSessionWithHandlers(id, nil, questions, nil)
 	conn := &connection{backend: c, questions: questions, session: session{InProcessSession: base, subscriptions: &subscriptions{uris: map[string]string{}}}}
 	conn.running = map[string]context.CancelFunc{}

@@ -13,9 +13,9 @@ import (
 // ErrClientGone is the error for a question whose client can no longer answer.
 var ErrClientGone = errors.New("the client has disconnected")
 
-// questions are the server's own requests to one client that wait for its answer. They travel on the stream of the request that made
+// serverRequests are the server's own requests to one client that wait for its answer. They travel on the stream of the request that made
 // them and belong to it: when it is cancelled, so are they.
-type questions struct {
+type serverRequests struct {
 	mu      sync.Mutex
 	lastID  int64
 	waiting map[int64]chan message // nil when no more answers can come
@@ -25,7 +25,7 @@ type streamKey struct{}
 
 // Elicit asks the user, through the client, and waits for the answer. The calls after this one do
 // not wait for a person: it leaves the order first.
-func (q *questions) Elicit(ctx context.Context, request mcp.ElicitationRequest) (*mcp.ElicitationResult, error) {
+func (q *serverRequests) Elicit(ctx context.Context, request mcp.ElicitationRequest) (*mcp.ElicitationResult, error) {
 	out, ok := ctx.Value(streamKey{}).(*stream)
 	if !ok {
 		return nil, errors.New("users can only be asked within a request of their client")
@@ -43,7 +43,7 @@ func (q *questions) Elicit(ctx context.Context, request mcp.ElicitationRequest) 
 }
 
 // request sends a request to the client, and returns its answer, which may be an error of the client's.
-func (q *questions) request(ctx context.Context, out *stream, method mcp.MCPMethod, params any) (message, error) {
+func (q *serverRequests) request(ctx context.Context, out *stream, method mcp.MCPMethod, params any) (message, error) {
 	id, answer := q.open()
 	defer q.forget(id)
 	text, err := json.Marshal(mcp.JSONRPCRequest{
@@ -68,7 +68,7 @@ func (q *questions) request(ctx context.Context, out *stream, method mcp.MCPMeth
 }
 
 // open returns an id for a new request and the channel for its answer.
-func (q *questions) open() (int64, chan message) {
+func (q *serverRequests) open() (int64, chan message) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if q.waiting == nil {
@@ -80,7 +80,7 @@ func (q *questions) open() (int64, chan message) {
 	return q.lastID, answer
 }
 
-func (q *questions) forget(id int64) {
+func (q *serverRequests) forget(id int64) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	delete(q.waiting, id)
@@ -88,7 +88,7 @@ func (q *questions) forget(id int64) {
 
 // resolve delivers the client's answer to the question that waits for it. Answers without a
 // waiting question, such as late ones, are normal.
-func (q *questions) resolve(m message) {
+func (q *serverRequests) resolve(m message) {
 	id, ok := m.ID.Value().(int64)
 	if !ok {
 		return
@@ -102,7 +102,7 @@ func (q *questions) resolve(m message) {
 }
 
 // close tells all waiting questions that no answer will come.
-func (q *questions) close() {
+func (q *serverRequests) close() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	for _, answer := range q.waiting {

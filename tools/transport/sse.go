@@ -98,7 +98,7 @@ func (e *eventStream) serve(ctx context.Context, session *httpSession, out *stre
 	defer context.AfterFunc(session.ctx, cancel)()
 	var alive sync.WaitGroup
 	alive.Go(func() {
-		for range project.Steadily(ctx, interval, interval) {
+		for range project.Every(ctx, interval, interval) {
 			_ = e.write(": alive\n\n") // pump meets the same error and ends
 		}
 	})

@@ -34,7 +34,7 @@ func (h *httpHandler) post(w http.ResponseWriter, r *http.Request) {
 	case !answered:
 		w.WriteHeader(http.StatusAccepted)
 	default:
-		(&posted{w: w}).serve(r.Context(), session, out)
+		(&postResponse{w: w}).serve(r.Context(), session, out)
 	}
 }
 
@@ -94,9 +94,9 @@ func (h *httpHandler) delete(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusNoContent)
 }
 
-// posted is the response to a POST: JSON if the answer comes first, else
+// postResponse is the response to a POST: JSON if the answer comes first, else
 // events.
-type posted struct {
+type postResponse struct {
 	w      http.ResponseWriter
 	events *eventStream // nil until the response becomes a stream
 	begun  bool
@@ -104,7 +104,7 @@ type posted struct {
 
 // serve writes the output until it has the answer, the client leaves or
 // the session ends.
-func (p *posted) serve(ctx context.Context, session *httpSession, out *stream) {
+func (p *postResponse) serve(ctx context.Context, session *httpSession, out *stream) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer context.AfterFunc(session.ctx, cancel)()
@@ -114,7 +114,7 @@ func (p *posted) serve(ctx context.Context, session *httpSession, out *stream) {
 	}
 }
 
-func (p *posted) write(o output) error {
+func (p *postResponse) write(o output) error {
 	p.begun = true
 	switch {
 	case p.events != nil:

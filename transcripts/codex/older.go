@@ -125,7 +125,7 @@ func (r *rollout) told(m core.Message, c count) core.Message {
 	if r.records || r.copied || u == (core.Usage{}) {
 		return m
 	}
-	m.Role, m.ID, m.Model, m.Usage = core.RoleAssistant, r.answer, r.model, transcripts.Priced(r.model, u)
+	m.Role, m.ID, m.Model, m.Usage = core.RoleAssistant, r.answer, r.model, transcripts.WithPrice(r.model, u)
 	r.answer, m.Synthetic = "", true
 	return m
 }

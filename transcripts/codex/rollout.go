@@ -46,9 +46,9 @@ const maxOpenCalls = 64
 
 // An entry is a line of a rollout.
 type entry struct {
-	Time    transcripts.Time `json:"timestamp"`
-	Type    string           `json:"type"`
-	Payload payload          `json:"payload"`
+	Time    transcripts.LenientTime `json:"timestamp"`
+	Type    string                  `json:"type"`
+	Payload payload                 `json:"payload"`
 }
 
 // A payload has the fields of all kinds of lines that flame reads.
@@ -62,19 +62,19 @@ type payload struct {
 	Forked string `json:"forked_from_id"`
 	Source source `json:"source"`
 
-	Created transcripts.Time `json:"timestamp"`
-	Turn    string           `json:"turn_id"`
-	Info    count            `json:"info"` // of token_count
+	Created transcripts.LenientTime `json:"timestamp"`
+	Turn    string                  `json:"turn_id"`
+	Info    count                   `json:"info"` // of token_count
 
-	Speaker   core.Role        `json:"role"` // of a message
-	Content   transcripts.Text `json:"content"`
-	Summary   transcripts.Text `json:"summary"` // of reasoning
-	Name      string           `json:"name"`
-	Space     string           `json:"namespace"`
-	Arguments string           `json:"arguments"` // JSON
-	Input     string           `json:"input"`     // of a tool that takes a text
-	Call      string           `json:"call_id"`
-	Output    transcripts.Text `json:"output"`
+	Speaker   core.Role               `json:"role"` // of a message
+	Content   transcripts.LenientText `json:"content"`
+	Summary   transcripts.LenientText `json:"summary"` // of reasoning
+	Name      string                  `json:"name"`
+	Space     string                  `json:"namespace"`
+	Arguments string                  `json:"arguments"` // JSON
+	Input     string                  `json:"input"`     // of a tool that takes a text
+	Call      string                  `json:"call_id"`
+	Output    transcripts.LenientText `json:"output"`
 
 	Model    string `json:"model"`
 	Usage    tokens `json:"usage"`
@@ -154,7 +154,7 @@ func (r *rollout) line(text []byte) core.Message {
 		m.Role, m.Summary, m.Parts = core.RoleUser, true, []core.Part{{Type: core.PartText, Text: summaryOf(p.Message)}}
 		return m
 	case "token_usage_record":
-		m.Role, m.ID, m.Model, m.Usage = core.RoleAssistant, cmp.Or(p.Response, r.answer), r.model, transcripts.Priced(r.model, p.Usage.usage())
+		m.Role, m.ID, m.Model, m.Usage = core.RoleAssistant, cmp.Or(p.Response, r.answer), r.model, transcripts.WithPrice(r.model, p.Usage.usage())
 		r.answer, m.Synthetic, r.records = "", true, true
 		return m
 	case "response_item":
@@ -215,7 +215,7 @@ func (r *rollout) item(m core.Message, p payload) core.Message {
 			return m
 		}
 		m.Role, part = p.Speaker, core.Part{Type: core.PartText, Text: string(p.Content)}
-		m.Synthetic = m.Role == core.RoleUser && IsOwn(part.Text)
+		m.Synthetic = m.Role == core.RoleUser && IsInjected(part.Text)
 		m.Notes = notified(part.Text, m.Synthetic)
 	case "reasoning":
 		m.Role, part = core.RoleAssistant, core.Part{Type: core.PartReasoning, Text: string(p.Summary)}
@@ -264,8 +264,8 @@ func asJSON(text string) json.RawMessage {
 	return raw
 }
 
-// IsOwn reports whether Codex wrote a text of the user's: it puts its own into tags.
-func IsOwn(text string) bool {
+// IsInjected reports whether Codex wrote a text of the user's: it puts its own into tags.
+func IsInjected(text string) bool {
 	text = strings.TrimSpace(text)
 	return strings.HasPrefix(text, "<") && strings.HasSuffix(text, ">") || strings.HasPrefix(text, "# AGENTS.md instructions")
 }
@@ -328,7 +328,7 @@ func (i piece) files() (changes []core.FileChange) {
 			changes = append(changes, change)
 		}
 	}
-	return transcripts.Credible(changes)
+	return transcripts.DropInvalidChanges(changes)
 }
 
 // summarized begins the words that Codex puts before the summary of a compaction.
@@ -345,9 +345,9 @@ func summaryOf(message string) string {
 	return message
 }
 
-// Begun returns the folder in which a thread was started, and the thread that started it, empty
+// ThreadStart returns the folder in which a thread was started, and the thread that started it, empty
 // for a session, by the beginning of its file.
-func Begun(head []byte) (folder, parent string) {
+func ThreadStart(head []byte) (folder, parent string) {
 	head, _, _ = bytes.Cut(head, []byte("\n"))
 	if l := new(entry); transcripts.DecodeLenient(head, l) && l.Type == "session_meta" {
 		return l.Payload.Folder, l.Payload.parent()

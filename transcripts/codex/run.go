@@ -41,7 +41,7 @@ type done struct {
 	Tool      string          `json:"tool"`
 	Arguments json.RawMessage `json:"arguments"`
 	Result    struct {
-		Content transcripts.Text `json:"content"`
+		Content transcripts.LenientText `json:"content"`
 	} `json:"result"`
 	Error   reason `json:"error"`
 	Status  string `json:"status"`

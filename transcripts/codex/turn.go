@@ -18,7 +18,7 @@ func LastTurn(end []byte) (t transcripts.TurnSummary) {
 		if len(t.Calls) >= transcripts.MaxTurnCalls {
 			break
 		}
-		if !transcripts.DecodeLenient(transcripts.Shortened(line), &l) {
+		if !transcripts.DecodeLenient(transcripts.ShortenJSON(line), &l) {
 			continue
 		}
 		p := l.Payload

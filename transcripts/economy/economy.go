@@ -27,25 +27,25 @@ const (
 // A Report is what a session sent to its model. All amounts are tokens; a token that was in
 // ten requests counts ten times.
 type Report struct {
-	Session     string         `json:"session,omitempty"`
-	Model       string         `json:"model,omitempty"` // of the last answer in the first conversation
-	From        core.Millis    `json:"from,omitempty"`
-	To          core.Millis    `json:"to,omitempty"`
-	Requests    int            `json:"requests"`
-	Sent        int64          `json:"sent"`               // with those from a cache
-	Written     int64          `json:"written"`            // by the model
-	CostUSD     float64        `json:"costUSD"`            // 0: the log does not have it, and flame does not know the prices
-	Unpriced    int64          `json:"unpriced,omitempty"` // tokens whose price is not known: CostUSD lacks them
-	Largest     int64          `json:"largest"`            // request
-	Compactions int            `json:"compactions"`
-	Talks       int            `json:"conversations"` // of sessions and of subagents
-	Kinds       map[Kind]int64 `json:"kinds"`         // they add up to Sent
-	Tools       []Share        `json:"tools"`         // outputs of each tool, the most first
-	Again       int64          `json:"again"`         // of outputs: after the same call was made again
-	Unused      int64          `json:"unused"`        // of outputs: after the last answer that used them
-	Top         []Output       `json:"top,omitempty"` // the outputs that cost most
-	Folding     Folding        `json:"folding"`
-	Unread      []string       `json:"unread,omitempty"` // logs that are missing in it, and why
+	Session       string         `json:"session,omitempty"`
+	Model         string         `json:"model,omitempty"` // of the last answer in the first conversation
+	From          core.Millis    `json:"from,omitempty"`
+	To            core.Millis    `json:"to,omitempty"`
+	Requests      int            `json:"requests"`
+	Sent          int64          `json:"sent"`               // with those from a cache
+	Written       int64          `json:"written"`            // by the model
+	CostUSD       float64        `json:"costUSD"`            // 0: the log does not have it, and flame does not know the prices
+	Unpriced      int64          `json:"unpriced,omitempty"` // tokens whose price is not known: CostUSD lacks them
+	Largest       int64          `json:"largest"`            // request
+	Compactions   int            `json:"compactions"`
+	Conversations int            `json:"conversations"` // of sessions and of subagents
+	Kinds         map[Kind]int64 `json:"kinds"`         // they add up to Sent
+	Tools         []Share        `json:"tools"`         // outputs of each tool, the most first
+	Repeated      int64          `json:"again"`         // of outputs: after the same call was made again
+	Unused        int64          `json:"unused"`        // of outputs: after the last answer that used them
+	Top           []Output       `json:"top,omitempty"` // the outputs that cost most
+	Folding       Folding        `json:"folding"`
+	Unread        []string       `json:"unread,omitempty"` // logs that are missing in it, and why
 }
 
 // A Share is the tokens that a tool's outputs had in all requests.
@@ -77,12 +77,12 @@ type Folding struct {
 // noteTokens is what flame adds for each turn that was left out, in tokens: its facts (core/fold).
 const noteTokens = 60
 
-// Most bounds the lists of a report.
-const Most = 5
+// MaxListed bounds the lists of a report.
+const MaxListed = 5
 
-// Of reports what the sessions of logs sent; burden returns the tokens that flame adds to each request
+// Analyze reports what the sessions of logs sent; burden returns the tokens that flame adds to each request
 // of a host. An error of a log ends it; the report has what came before.
-func Of(messages iter.Seq2[core.Message, error], burden func(host string) int64) (Report, error) {
+func Analyze(messages iter.Seq2[core.Message, error], burden func(host string) int64) (Report, error) {
 	talks, order := map[[2]string]*talk{}, []*talk(nil)
 	var failed error
 	for m, err := range messages {
@@ -113,7 +113,7 @@ func sum(talks []*talk) Report {
 		if t.clear(); len(t.requests) == 0 {
 			continue
 		}
-		r.Talks++
+		r.Conversations++
 		r.Session, r.Model = cmp.Or(r.Session, t.session), cmp.Or(r.Model, t.model)
 		r.From, r.To = min(cmp.Or(r.From, t.from), t.from), max(r.To, t.to)
 		r.Requests += len(t.requests)

@@ -72,7 +72,7 @@ func (l *log) seq() iter.Seq2[core.Message, error] {
 }
 
 func report(t *testing.T, l *log) economy.Report {
-	r, err := economy.Of(l.seq(), burden)
+	r, err := economy.Analyze(l.seq(), burden)
 	require.NoError(t, err)
 	var all int64
 	for _, sent := range r.Kinds {
@@ -128,7 +128,7 @@ func TestAnOutputIsStaleAfterTheSameCall(t *testing.T) {
 	l.call("Read", `{"file_path":"/a.go"}   `, text("second", 100))
 	l.call("Read", `{"file_path":"/b.go"}   `, text("other", 100))
 	l.answer("done")
-	assert.Equal(t, int64(200), report(t, l).Again, "the last two requests had the first output for nothing")
+	assert.Equal(t, int64(200), report(t, l).Repeated, "the last two requests had the first output for nothing")
 }
 
 func TestFoldingLeavesOutFinishedWork(t *testing.T) {
@@ -206,7 +206,7 @@ func TestSubagentsCountBesideTheirSession(t *testing.T) {
 		l.messages = append(l.messages, m)
 	}
 	r := report(t, l)
-	assert.Equal(t, 2, r.Talks)
+	assert.Equal(t, 2, r.Conversations)
 	assert.Equal(t, 2, r.Requests)
 }
 
@@ -215,7 +215,7 @@ func TestALogThatBreaksOffGivesWhatItHas(t *testing.T) {
 	l.prompt("work")
 	l.answer("done")
 	broken := errors.New("broken")
-	r, err := economy.Of(func(yield func(core.Message, error) bool) {
+	r, err := economy.Analyze(func(yield func(core.Message, error) bool) {
 		for m := range l.seq() {
 			if !yield(m, nil) {
 				return
@@ -253,7 +253,7 @@ func FuzzReport(f *testing.F) {
 		}
 		r := report(t, l)
 		assert.LessOrEqual(t, r.Unused, r.Kinds[economy.Outputs]+int64(len(kinds)))
-		assert.LessOrEqual(t, r.Again, r.Kinds[economy.Outputs]+int64(len(kinds)))
+		assert.LessOrEqual(t, r.Repeated, r.Kinds[economy.Outputs]+int64(len(kinds)))
 		assert.GreaterOrEqual(t, r.Folding.LeftOut, int64(0))
 	})
 }

@@ -36,7 +36,7 @@ func (t *talk) add(r *Report, tools map[string]Share) {
 		name := cmp.Or(i.tool, "?")
 		share := tools[name]
 		tools[name] = Share{Tool: name, Calls: share.Calls + 1, Sent: share.Sent + sent}
-		r.Again += int64(i.size * (upto[i.died] - upto[min(max(i.stale, i.born+1), i.died)]))
+		r.Repeated += int64(i.size * (upto[i.died] - upto[min(max(i.stale, i.born+1), i.died)]))
 		r.Unused += int64(i.size * (upto[i.died] - upto[min(i.used+1, i.died)]))
 		r.offer(Output{Tool: name, Of: i.of, Tokens: int64(i.size), Requests: i.died - i.born, Sent: sent})
 	}
@@ -50,7 +50,7 @@ func (r *Report) offer(o Output) {
 	}
 	r.Top = append(r.Top, o)
 	slices.SortStableFunc(r.Top, func(a, b Output) int { return cmp.Compare(b.Sent, a.Sent) })
-	r.Top = r.Top[:min(Most, len(r.Top))]
+	r.Top = r.Top[:min(MaxListed, len(r.Top))]
 }
 
 // fold adds what the requests would have sent with folding.

@@ -27,8 +27,8 @@ type call struct {
 	Result []struct {
 		Response struct {
 			Response struct {
-				Output transcripts.Text `json:"output"`
-				Error  transcripts.Text `json:"error"`
+				Output transcripts.LenientText `json:"output"`
+				Error  transcripts.LenientText `json:"error"`
 			} `json:"response"`
 		} `json:"functionResponse"`
 	} `json:"result"`
@@ -88,7 +88,7 @@ func (c call) files() []core.FileChange {
 	if c.Display.New {
 		kind = core.FileAdded
 	}
-	return transcripts.Credible([]core.FileChange{transcripts.ParseDiff(c.Display.Diff).Of(path, kind)})
+	return transcripts.DropInvalidChanges([]core.FileChange{transcripts.ParseDiff(c.Display.Diff).Of(path, kind)})
 }
 
 // A Child is a call that started a subagent, and how it ended.
@@ -151,10 +151,10 @@ func (c call) completes() string {
 // it.
 var reason = core.Pattern(`(?s)Termination Reason: (\w+)\s*Result:\s*(.*)`)
 
-// Ended returns how a subagent ended, and its last message or why it failed, from the answer of the
+// SubagentEnd returns how a subagent ended, and its last message or why it failed, from the answer of the
 // tool that started it: a text, or a list of parts.
-func Ended(answer json.RawMessage) (core.ChildEnd, string) {
-	var text transcripts.Text
+func SubagentEnd(answer json.RawMessage) (core.ChildEnd, string) {
+	var text transcripts.LenientText
 	transcripts.DecodeLenient(answer, &text)
 	return endOf(string(text))
 }
@@ -214,11 +214,11 @@ func Children(end []byte) (ended []Child) {
 	return ended
 }
 
-// Written returns the files that the calls in a part of a session's file have written, in order.
-func Written(part []byte) (files []string) {
+// WrittenFiles returns the files that the calls in a part of a session's file have written, in order.
+func WrittenFiles(part []byte) (files []string) {
 	for line := range transcripts.Backwards(part) {
 		var r record
-		if !transcripts.DecodeLenient(transcripts.Shortened(line), &r) {
+		if !transcripts.DecodeLenient(transcripts.ShortenJSON(line), &r) {
 			continue
 		}
 		for _, c := range r.Calls {

@@ -106,13 +106,13 @@ func document(from io.Reader) iter.Seq2[core.Message, error] {
 
 // A record is a line of a chat.
 type record struct {
-	Session  string           `json:"sessionId"`
-	Project  string           `json:"projectHash"`
-	Kind     string           `json:"kind"` // of the session: main or subagent
-	Started  transcripts.Time `json:"startTime"`
-	Set      *change          `json:"$set"`
-	RewindTo string           `json:"$rewindTo"`
-	One      *message         `json:"set"` // of the messages that a line set, see messagesOf
+	Session  string                  `json:"sessionId"`
+	Project  string                  `json:"projectHash"`
+	Kind     string                  `json:"kind"` // of the session: main or subagent
+	Started  transcripts.LenientTime `json:"startTime"`
+	Set      *change                 `json:"$set"`
+	RewindTo string                  `json:"$rewindTo"`
+	One      *message                `json:"set"` // of the messages that a line set, see messagesOf
 	message
 }
 
@@ -124,10 +124,10 @@ type change struct {
 
 // A message is one of the user's, of the model's or of the client's.
 type message struct {
-	ID       string           `json:"id"`
-	Time     transcripts.Time `json:"timestamp"`
-	Type     string           `json:"type"`
-	Content  content          `json:"content"`
+	ID       string                  `json:"id"`
+	Time     transcripts.LenientTime `json:"timestamp"`
+	Type     string                  `json:"type"`
+	Content  content                 `json:"content"`
 	Thoughts []struct {
 		Subject string `json:"subject"`
 		Text    string `json:"description"`
@@ -246,7 +246,7 @@ func (c *chat) said(text []byte, m message) core.Message {
 func (c *chat) answered(m message) core.Message {
 	read := core.Message{
 		Session: c.session, ID: m.ID, Time: core.Millis(m.Time), Role: core.RoleAssistant, Model: m.Model,
-		Usage: transcripts.Priced(m.Model, m.Tokens.usage()),
+		Usage: transcripts.WithPrice(m.Model, m.Tokens.usage()),
 	}
 	state := core.AgentInfo{ID: c.session, State: core.AgentActive}
 	if said := m.Content.String(); len(m.Calls) == 0 && said != "" {
@@ -314,16 +314,16 @@ func (c content) String() string { return strings.Join(c, "") }
 func (c content) words() string {
 	var words []string
 	for _, text := range c {
-		if text = Words(text); text != "" {
+		if text = UserText(text); text != "" {
 			words = append(words, text)
 		}
 	}
 	return strings.Join(words, "\n")
 }
 
-// Words returns what a person, or the agent that started a subagent, wrote in a text of the user's; empty
+// UserText returns what a person, or the agent that started a subagent, wrote in a text of the user's; empty
 // if all of it is the client's own.
-func Words(text string) string {
+func UserText(text string) string {
 	text = WithoutContext(text)
 	if strings.HasPrefix(text, "<session_context>") || strings.HasPrefix(text, "<loaded_context>") {
 		return ""

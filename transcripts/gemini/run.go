@@ -18,18 +18,18 @@ type run struct {
 
 // A runLine is a line of that output.
 type runLine struct {
-	Type    string           `json:"type"`
-	Time    transcripts.Time `json:"timestamp"`
-	Session string           `json:"session_id"`
-	Model   string           `json:"model"`
-	Role    string           `json:"role"`
-	Content string           `json:"content"`
-	Tool    string           `json:"tool_name"`
-	Call    string           `json:"tool_id"`
-	Input   json.RawMessage  `json:"parameters"`
-	Status  string           `json:"status"`
-	Output  string           `json:"output"`
-	Message string           `json:"message"`
+	Type    string                  `json:"type"`
+	Time    transcripts.LenientTime `json:"timestamp"`
+	Session string                  `json:"session_id"`
+	Model   string                  `json:"model"`
+	Role    string                  `json:"role"`
+	Content string                  `json:"content"`
+	Tool    string                  `json:"tool_name"`
+	Call    string                  `json:"tool_id"`
+	Input   json.RawMessage         `json:"parameters"`
+	Status  string                  `json:"status"`
+	Output  string                  `json:"output"`
+	Message string                  `json:"message"`
 	Error   struct {
 		Message string `json:"message"`
 	} `json:"error"`

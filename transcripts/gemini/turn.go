@@ -23,7 +23,7 @@ func LastTurn(end []byte) (t transcripts.TurnSummary) {
 		if len(t.Calls) >= transcripts.MaxTurnCalls {
 			break
 		}
-		if !transcripts.DecodeLenient(transcripts.Shortened(line), &r) || r.Set != nil {
+		if !transcripts.DecodeLenient(transcripts.ShortenJSON(line), &r) || r.Set != nil {
 			continue
 		}
 		if r.Type == "user" && r.Content.words() != "" {
@@ -72,9 +72,9 @@ func exit(output string) (status int, ok bool) {
 	return status, err == nil
 }
 
-// Snapshot returns the summary of the last compaction in the end of a session's file, and when that
+// LastSummary returns the summary of the last compaction in the end of a session's file, and when that
 // was; empty if it has none.
-func Snapshot(end []byte) (summary string, at core.Millis) {
+func LastSummary(end []byte) (summary string, at core.Millis) {
 	for line := range transcripts.Backwards(end) {
 		var r record
 		if bytes.Contains(line, snapshotTag) && transcripts.DecodeLenient(line, &r) && r.Set != nil {
@@ -89,12 +89,12 @@ func Snapshot(end []byte) (summary string, at core.Millis) {
 // snapshotTag begins a summary.
 var snapshotTag = []byte("state_snapshot")
 
-// Calling returns the time of the last answer in the end of a session's file, if it may still call
+// OpenCallTime returns the time of the last answer in the end of a session's file, if it may still call
 // tools: none of its calls has ended. It is 0 otherwise.
-func Calling(end []byte) (answered core.Millis) {
+func OpenCallTime(end []byte) (answered core.Millis) {
 	for line := range transcripts.Backwards(end) {
 		var r record
-		if !transcripts.DecodeLenient(transcripts.Shortened(line), &r) || r.Set != nil {
+		if !transcripts.DecodeLenient(transcripts.ShortenJSON(line), &r) || r.Set != nil {
 			continue
 		}
 		if r.Type == "gemini" && len(r.Calls) == 0 {

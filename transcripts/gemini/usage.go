@@ -21,5 +21,5 @@ func Usage(model string, usage, _ []byte) core.Usage {
 		return core.Usage{}
 	}
 	t := tokens{Input: u.Prompt, Output: u.Answer, Cached: u.Cached, Thoughts: u.Thoughts, Tool: u.Tools}
-	return transcripts.Priced(model, t.usage())
+	return transcripts.WithPrice(model, t.usage())
 }

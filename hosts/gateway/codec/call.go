@@ -103,7 +103,7 @@ func (c Call) moves(own op.Name, first bool, w *hosts.GatewaySpec) (moves []fold
 	if w.Answer != nil {
 		answer = w.Answer(text)
 	}
-	for _, m := range op.ReadMoves(own, answer) {
+	for _, m := range op.ParseMoves(own, answer) {
 		move := fold.Move{Kind: fold.Enter, Frame: m.Frame, First: first && len(moves) == 0}
 		if m.Leaves {
 			move.Kind = fold.Leave

@@ -70,7 +70,7 @@ func (f *failures) note(r *Reader, e gjson.Result) {
 type Params struct {
 	Model string
 	Hour  bool // the API's cache is to keep the messages for an hour
-	Leads bool // see fold.Terms
+	Leads bool // see fold.Conditions
 }
 
 // ErrUnread is returned for a body that flame cannot read.

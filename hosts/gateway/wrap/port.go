@@ -70,8 +70,8 @@ func (p *Port) Close() error { return p.file.Close() }
 // inherited is the number under which a gateway finds the port: the first after stderr.
 const inherited = 3
 
-// Inherited returns the port that this process, a gateway, was started with.
-func Inherited() (net.Listener, error) {
+// InheritedPort returns the port that this process, a gateway, was started with.
+func InheritedPort() (net.Listener, error) {
 	file := os.NewFile(inherited, "port")
 	defer file.Close()
 	l, err := net.FileListener(file)

@@ -128,9 +128,9 @@ func foreground() int {
 	return group
 }
 
-// Die ends this process by the signal that ended its program, so that a shell sees the
+// DieBySignal ends this process by the signal that ended its program, so that a shell sees the
 // same; it returns if that signal would do more than end it.
-func Die(by syscall.Signal) {
+func DieBySignal(by syscall.Signal) {
 	switch by {
 	case syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGKILL:
 		signal.Reset(by)

@@ -25,7 +25,7 @@ import (
 type Wrapper struct {
 	Port    *Port
 	Program *exec.Cmd                       // not started; its files are this process's
-	Gateway func(context.Context) *exec.Cmd // makes the command of a gateway, which uses Inherited
+	Gateway func(context.Context) *exec.Cmd // makes the command of a gateway, which uses InheritedPort
 	Log     *slog.Logger
 	Pace    Backoff
 }
