@@ -61,7 +61,7 @@ var roomLines = map[string]int{
 
 // flameLines is the same of flame, which is all of them but flame-hub. It rises by what a new host or
 // feature brings, and falls by everything else.
-const flameLines = 82_500
+const flameLines = 82_000
 
 func TestShapeOfTheWhole(t *testing.T) {
 	rooms, whole := map[string]int{}, 0

@@ -68,8 +68,8 @@ func (s Twice) twice(ctx context.Context, run func(context.Context, func(project
 	return run(ctx, f)
 }
 
-// Waited returns the inner Store's value; 0 if it has none.
-func (s Twice) Waited() time.Duration {
+// LockWait returns the inner Store's value; 0 if it has none.
+func (s Twice) LockWait() time.Duration {
 	waiter, ok := s.Store.(project.WaitMeter)
 	if !ok {
 		return 0
