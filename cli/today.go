@@ -54,7 +54,7 @@ func todayOf(ctx context.Context, a *app.App, s *agents.Agents, around string) (
 	return t, t.text(around, s.Project.Now(), a.Out.Width()), err
 }
 
-// maxToday bounds each list of a standing's text.
+// maxToday bounds each list of a project's state.
 const maxToday = 8
 
 // text says it in the lines of a terminal of that width (0: no limit).

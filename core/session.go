@@ -41,7 +41,7 @@ func (s Session) HasFrame() bool { return s.Root != "" }
 // Idle reports whether the session waits for input.
 func (s Session) Idle() bool { return s.State == SessionIdle }
 
-// A Interval is the time from From until Until, which is later.
+// An Interval is the time from From until Until, which is later.
 type Interval struct {
 	From  Millis `json:"from"`
 	Until Millis `json:"until"`

@@ -219,7 +219,7 @@ func (p *Project) Batch(ctx context.Context, f func(*Project) error) error {
 // something. Outside of Together it reports true.
 func (p *Project) Changed() bool { return p.joint == nil || p.joint.changed }
 
-// in returns a copy of p that works within a joint.
+// in returns a copy of p that works within a batch.
 func (p *Project) in(j *batchStore) *Project {
 	inside := *p
 	inside.Store, inside.joint = j, j

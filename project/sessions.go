@@ -143,7 +143,7 @@ func (p *Project) LivesElsewhere(ctx context.Context, session string) (elsewhere
 	return elsewhere, err
 }
 
-// An ChildOutcome is how a child's run ended, and its last message.
+// A ChildOutcome is how a child's run ended, and its last message.
 type ChildOutcome struct {
 	End   core.ChildEnd `json:"end"`
 	Last  string        `json:"last,omitempty"`

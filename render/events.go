@@ -15,7 +15,7 @@ import (
 	"flame/transcripts"
 )
 
-// A eventFormat describes events of one kind: in words, then by these fields of their data.
+// An eventFormat describes events of one kind: in words, then by these fields of their data.
 type eventFormat struct {
 	says   string
 	fields []string

@@ -162,7 +162,7 @@ func cutPart(p core.Part, most int) shownPart {
 // maxHistory is how many events of a frame a page gets: the last ones.
 const maxHistory = 200
 
-// A eventLine is an event of a frame in words.
+// An eventLine is an event of a frame in words.
 type eventLine struct {
 	Seq   int64       `json:"seq"`
 	At    core.Millis `json:"at"`

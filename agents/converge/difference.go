@@ -85,7 +85,7 @@ func readAnswers(agents []*agent, all []claim, t tolerance) (conflicts []*subjec
 	return conflicts, rest, open
 }
 
-// left returns the lines of a reading that were not compared with all others: words, values that
+// left returns the lines of a text that were not compared with all others: words, values that
 // are unclear, and values that another reading lacks, if it has others in common or nothing else
 // tells it from this one.
 func (r parsedText) left(others []parsedText, results map[string]verdict) []string {

@@ -169,7 +169,7 @@ func above(tx project.Tx, caller core.Session) (root string, depth int, err erro
 	return root, depth, nil
 }
 
-// An callerLimits is the caller of a request, with everything that bounds the new agent.
+// A callerLimits is the caller of a request, with everything that bounds the new agent.
 type callerLimits struct {
 	agent record.Agent  // the caller's own agent record; zero for a user's session
 	host  string        // host of the caller

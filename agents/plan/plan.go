@@ -199,7 +199,7 @@ func (p Plan) situation(tx project.Tx, caller core.Session, frame string) (s cal
 	return s, err
 }
 
-// decide returns the agent of a plan within a situation: its place in the tree, its mode and
+// decide returns the agent of a plan from the caller's state: its place in the tree, its mode and
 // its tools, never more than its parent has. It refuses an agent beyond the tree's bounds.
 func (p Plan) decide(s callerState) (record.Agent, error) {
 	run, parent := p.Agent, s.asks.agent

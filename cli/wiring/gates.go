@@ -83,7 +83,7 @@ func (g gates) around() (a wrap.Endpoint, inside bool, err error) {
 	return a, true, err
 }
 
-// A endpoint is the address where a gateway listens, and the folder that names it.
+// An endpoint is the address where a gateway listens, and the folder that names it.
 type endpoint struct {
 	net.Listener
 	folder       *wrap.Folder

@@ -1,4 +1,4 @@
-// Package worker runs agents on other machines: an asker puts their tasks into a queue of the hub,
+// Package worker runs agents on other machines: another machine puts their tasks into a queue of the hub,
 // and a worker takes them out.
 package worker
 

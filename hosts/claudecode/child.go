@@ -165,7 +165,7 @@ func (x *exchange) agentLog(agent string) string {
 	return filepath.Join(strings.TrimSuffix(x.Transcript, ".jsonl"), "subagents", "agent-"+agent+".jsonl")
 }
 
-// An subagentMeta is what the client notes of a subagent beside its log.
+// A subagentMeta is what the client notes of a subagent beside its log.
 type subagentMeta struct {
 	Call        string `json:"toolUseId"` // that started it
 	Description string `json:"description"`

@@ -36,7 +36,7 @@ type exchange struct {
 	name    string        // of the answer, once it is noted; empty without a name
 }
 
-// A editedRequest is a request as flame sends it.
+// An editedRequest is a request as flame sends it.
 type editedRequest struct {
 	body    []byte
 	edition int                // of the ledger; Unknown for an unchanged request

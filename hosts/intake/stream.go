@@ -26,7 +26,7 @@ import (
 const MaxEvent = 64 << 20
 
 // A Stream handles the events of one plugin, from the first to the end of its host, as lines of
-// JSON. Each line is a told; the answer is a line with the same number.
+// JSON. Each line is a streamEvent; the answer is a line with the same number.
 type Stream struct {
 	Handler Handler
 	Host    hosts.Host
@@ -50,7 +50,7 @@ type streamEvent struct {
 	Event   json.RawMessage `json:"event"`
 }
 
-// An streamAnswer is the line that answers a told.
+// A streamAnswer is the line that answers a streamEvent.
 type streamAnswer struct {
 	N      int64           `json:"n"`
 	Answer json.RawMessage `json:"answer,omitempty"` // absent for an empty one

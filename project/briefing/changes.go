@@ -111,7 +111,7 @@ func changes(s *project.Op, events []core.Event, frame core.Frame) (list []*core
 	return list, nil
 }
 
-// A eventContent is the part of an event's data that matters to others.
+// An eventContent is the part of an event's data that matters to others.
 type eventContent struct {
 	By       string   `json:"by"`
 	Machine  string   `json:"machine"`

@@ -20,7 +20,7 @@ const (
 	recordItem  project.RecordKind[itemFrame]      = "frame.item" // by frame of an item
 )
 
-// A itemFrame is what the tree does not say about the frame of an item.
+// An itemFrame is what the tree does not say about the frame of an item.
 type itemFrame struct {
 	Owner   string      `json:"owner"`             // of its list
 	ID      string      `json:"id,omitempty"`      // the host's for it; empty if it has none

@@ -186,7 +186,7 @@ func (m *meter) settle(s *project.Op) error {
 	return s.Tx.SetDeadline(project.Deadline{Kind: project.UsageDeadline, Subject: id, Due: due, Set: s.Now})
 }
 
-// A answerJoin matches the answers of a session that a gateway reported with those in the
+// An answerJoin matches the answers of a session that a gateway reported with those in the
 // session's log. Only sessions that a gateway has metered have one.
 type answerJoin struct {
 	Answers []answer          `json:"answers,omitempty"` // the newest last

@@ -40,7 +40,7 @@ func Apply(t *testing.T) func(steps []hosts.SetupStep, err error) []string {
 	}
 }
 
-// A Environment is what a program finds on a machine. Names of files begin in the home; PROJECT stands
+// An Environment is what a program finds on a machine. Names of files begin in the home; PROJECT stands
 // for the project's folder, HOME for the home.
 type Environment struct {
 	Files   map[string]json.RawMessage // a document, or the text in a string

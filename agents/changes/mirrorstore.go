@@ -19,7 +19,7 @@ import (
 )
 
 // Mirrors are the repositories that a worker keeps, so that it fetches only the new part of a
-// base. Each remote has its own mirrors: an asker that knows the id of a commit cannot get it
+// base. Each remote has its own mirrors: a machine that knows the id of a commit cannot get it
 // from another remote's mirror.
 type Mirrors struct {
 	Dir     string   // absolute

@@ -30,7 +30,7 @@ type processTree struct {
 	spares func(entry) bool // members to leave alone; nil: none
 }
 
-// A member is a process of a family as recorded. It identifies a process that
+// A member is a process of an agent's tree as recorded. It identifies a process that
 // removed its mark and left its parents.
 type member struct {
 	Process
@@ -148,7 +148,7 @@ func reach(all []entry, root int, own, along func(entry) bool) (found []entry) {
 	return found
 }
 
-// Limits on what is recorded of a family: the number of members, the bytes of
+// Limits on what is recorded of such a tree: the number of members, the bytes of
 // each command line, and the bytes of the file.
 const (
 	maxNoted  = 1_000

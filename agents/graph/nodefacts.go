@@ -52,7 +52,7 @@ func (s *nodeFacts) newest() *nodeFacts {
 	return s
 }
 
-// merge adds the content of other, a sighting of the same thing, to s.
+// merge adds the content of other, facts on the same thing, to s.
 func (s *nodeFacts) merge(other *nodeFacts) {
 	other.same = s
 	s.host, s.session = cmp.Or(s.host, other.host), cmp.Or(s.session, other.session)

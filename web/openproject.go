@@ -46,7 +46,7 @@ type projects struct {
 	closing sync.WaitGroup
 }
 
-// A openProject is a project that stays open while requests use it, and some time longer.
+// An openProject is a project that stays open while requests use it, and some time longer.
 type openProject struct {
 	ready  chan struct{} // closed once it is open, or cannot be opened
 	feed   *board.Feed
