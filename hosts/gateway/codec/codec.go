@@ -37,6 +37,8 @@ type Codec struct {
 	inside bool                                              // what the user says beside results stands in their message
 	edited func(e *edit, m *Message, name string) []string   // returns a message as it is sent
 
+	clear func(r *Request, headers http.Header, w *hosts.GatewaySpec) string // returns the body for Cleared; nil: the API cannot
+
 	event, whole func(r *Reader, data gjson.Result) // read an event of a streamed answer, and an answer that is not streamed, or an error
 	failures     failures
 }
@@ -123,10 +125,10 @@ func (r *Request) Names() MessageNames { return r.names.kept() }
 // Cleared returns the body with a request that the API itself clears old results of tools, if it can
 // for a request with these headers.
 func (r *Request) Cleared(headers http.Header, w *hosts.GatewaySpec) []byte {
-	if r.api.list != "messages" {
+	if r.api.clear == nil {
 		return []byte(r.raw)
 	}
-	return []byte(r.cleared(headers, w))
+	return []byte(r.api.clear(r, headers, w))
 }
 
 // members returns the members of a JSON object; ok is false if the text is not an object or repeats a member.
@@ -134,9 +136,13 @@ func members(text string) (all map[string]gjson.Result, ok bool) {
 	if !hosts.ValidJSON(text) {
 		return nil, false
 	}
-	top, all := gjson.Parse(text), map[string]gjson.Result{}
-	ok = top.IsObject()
-	top.ForEach(func(key, value gjson.Result) bool {
+	return membersOf(gjson.Parse(text))
+}
+
+// membersOf is members for a value that is known to be JSON.
+func membersOf(value gjson.Result) (all map[string]gjson.Result, ok bool) {
+	all, ok = map[string]gjson.Result{}, value.IsObject()
+	value.ForEach(func(key, value gjson.Result) bool {
 		_, twice := all[key.Str]
 		all[key.Str], ok = value, ok && !twice
 		return true

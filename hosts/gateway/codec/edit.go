@@ -12,7 +12,7 @@ type edit struct {
 	mute           map[string]bool     // messages without the assistant's words
 	before         map[string][]string // texts of the user's that stand before a message
 	lines          map[string]string   // that replace outputs, by call, of one line or more; an empty one removes the call, too
-	marked, mark   string              // a message, and what the cache is told of it
+	marked, mark   string              // the message that gets a mark for the cache, and the mark
 }
 
 // Amended returns the body after edits; history is the result of History. Other messages keep their

@@ -18,6 +18,7 @@ func Messages() *Codec {
 			return map[string]any{"type": "error", "error": map[string]string{"type": "api_error", "message": message}}
 		},
 		list: "messages", read: readMessage, asks: asksOfMessages, begin: (*Request).chooseMark, says: userMessages, inside: true, edited: editedMessage,
+		clear: (*Request).cleared,
 		event: messageEvent, whole: wholeMessage,
 		failures: failures{
 			code: "type", statuses: map[string]int{"overloaded_error": 529, "rate_limit_error": http.StatusTooManyRequests},

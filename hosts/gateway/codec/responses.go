@@ -85,52 +85,37 @@ func (r *Request) last() *Message {
 
 // readItem reads an item. A message may come without its type.
 func readItem(value gjson.Result) (p Part, ok bool) {
-	p.Raw = value.Raw
-	keys, kind, role, space, content := map[string]bool{}, "", "", "", gjson.Result{}
-	gjson.Parse(p.Raw).ForEach(func(key, value gjson.Result) bool {
-		ok = !keys[key.Str]
-		keys[key.Str] = true
-		switch key.Str {
-		case "type":
-			kind = value.Str
-		case "role":
-			role = value.Str
-		case "call_id":
-			p.ID = value.Str
-		case "name":
-			p.Tool = value.Str
-		case "namespace":
-			space = value.Str
-		case "arguments", "input":
-			p.Input = argument(value.Str)
-		case "action":
-			p.Input = argument(value.Raw)
-		case "content":
-			content = value
-		case "output":
-			p.Content = value
-		case "encrypted_content":
-			p.Signature = value.Str
-		}
-		return ok
-	})
+	m, ok := membersOf(gjson.Parse(value.Raw)) // its own members, by their places in the item
+	kind, role, output := m["type"].Str, m["role"].Str, m["output"]
 	if kind == "" && role != "" {
 		kind = "message"
 	}
-	if space != "" {
+	p = Part{
+		Raw: value.Raw, Kind: itemKinds[kind], System: role != string(core.RoleUser), Tokens: tokens(len(value.Raw)),
+		ID: m["call_id"].Str, Tool: m["name"].Str, Signature: m["encrypted_content"].Str,
+		Content: output, Said: func() string { return textOf(output, "\n") },
+	}
+	if space := m["namespace"].Str; space != "" {
 		p.Tool = space + apart + p.Tool
 	}
-	p.Kind, p.System = itemKinds[kind], role != string(core.RoleUser)
+	for _, name := range []string{"arguments", "input"} {
+		if text := m[name]; text.Exists() {
+			p.Input = argument(text.Str)
+		}
+	}
+	if action := m["action"]; action.Exists() {
+		p.Input = argument(action.Raw)
+	}
 	const picture = "input_image"
-	p.Tokens = tokens(len(p.Raw))
-	listed := p.Content
+	listed := output
 	switch p.Kind {
 	case thoughts:
 		p.Tokens = 0
 	case calls:
 	case words:
-		listed, p.Others, p.Text = content, role != string(core.RoleAssistant), textOf(content, "\n")
-		p.Shows = slices.ContainsFunc(content.Array(), func(part gjson.Result) bool {
+		listed = m["content"]
+		p.Others, p.Text = role != string(core.RoleAssistant), textOf(listed, "\n")
+		p.Shows = slices.ContainsFunc(listed.Array(), func(part gjson.Result) bool {
 			return slices.Contains([]string{picture, "input_file"}, part.Get("type").Str)
 		})
 	default:
@@ -139,9 +124,7 @@ func readItem(value gjson.Result) (p Part, ok bool) {
 	if (p.Kind == words || p.Kind == results) && listed.IsArray() {
 		p.Tokens = tokensOf(listed, picture)
 	}
-	output := p.Content
-	p.Said = func() string { return textOf(output, "\n") }
-	return p, ok && value.IsObject()
+	return p, ok
 }
 
 // apart separates a namespace from the name of a tool in it.
