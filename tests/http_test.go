@@ -278,9 +278,9 @@ func TestAServerWithUnreadAnswersEndsSoon(t *testing.T) {
 
 // full returns the write end of a full pipe without a reader.
 func full(t *testing.T) *os.File {
-	nobody, end, err := os.Pipe()
+	reader, end, err := os.Pipe()
 	require.NoError(t, err)
-	t.Cleanup(func() { _ = nobody.Close(); _ = end.Close() })
+	t.Cleanup(func() { _ = reader.Close(); _ = end.Close() })
 	for refused := 0; refused < 3; refused++ { // on a busy machine a deadline may pass before the first try
 		require.NoError(t, end.SetWriteDeadline(time.Now().Add(100*time.Millisecond)))
 		if _, err = end.Write([]byte{'x'}); err == nil {

@@ -66,6 +66,22 @@ func TestAMachineSendsItsOwnAgents(t *testing.T) {
 	})
 }
 
+// An agent stays among the active ones until all that follows its end is done.
+func TestAnEndedAgentIsUnsettledButNotRunning(t *testing.T) {
+	at(t, func(tx project.Tx) {
+		for id, state := range map[string]core.AgentState{"agent-1": core.AgentActive, "agent-2": core.AgentCompleted} {
+			require.NoError(t, record.Create(tx, record.Agent{ID: id, State: state}))
+		}
+		running, err := record.Running(tx)
+		require.NoError(t, err)
+		require.Len(t, running, 1)
+		assert.Equal(t, "agent-1", running[0].ID)
+		unsettled, err := record.UnsettledAgents(tx)
+		require.NoError(t, err)
+		assert.Len(t, unsettled, 2)
+	})
+}
+
 func TestReportsOfOtherMachinesAreChecked(t *testing.T) {
 	good := `{"id":"agent-1","type":"builder","host":"claude-code","description":"x","state":"active","asked":5}`
 	for name, c := range map[string]struct {

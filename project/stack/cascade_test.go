@@ -114,7 +114,7 @@ func TestASmallInvalidationIsOneTransactionInTheOrderOfTheTree(t *testing.T) {
 	x1, y1 := f.Plan(projecttest.Host("s"), x.ID, "x1")[0], f.Plan(projecttest.Host("s"), y.ID, "y1")[0]
 	x2 := f.Plan(projecttest.Host("s"), x.ID, "x2")[0]
 	updates := 0
-	f.Store = &projecttest.Between{Store: f.Store, After: func() { updates++ }}
+	f.Store = &projecttest.UpdateObserver{Store: f.Store, After: func() { updates++ }}
 	done := f.Invalidate(projecttest.Host("s"), top.ID, "gone")
 	assert.Equal(t, []string{x.ID, y.ID, x1.ID, x2.ID, y1.ID}, projecttest.IDs(done.Planned.First))
 	assert.Equal(t, 5, done.Planned.Count)
