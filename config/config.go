@@ -237,7 +237,7 @@ func (c *Count) Decode(value string) error {
 	return err
 }
 
-// Percent is a number from 0 to 100. Decode clamps other numbers (seeds, phase 1.7).
+// Percent is a number from 0 to 100. Decode clamps other numbers (the first description).
 type Percent int
 
 // Decode parses a percentage.

@@ -19,7 +19,7 @@ const (
 	AutonomyAuto    AutonomyLevel = "auto"    // performs pushes and pops that are due
 )
 
-// AutonomyConfig says when flame recommends a push or a pop (seeds, phase 1.7).
+// AutonomyConfig says when flame recommends a push or a pop (the first description).
 type AutonomyConfig struct {
 	Level             AutonomyLevel `json:"level"`
 	PushThreshold     int           `json:"pushThreshold"`     // 0..100, confidence from which a push is recommended

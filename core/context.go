@@ -16,7 +16,7 @@ type Budget struct {
 	Overhead  int `json:"overhead"` // for the tags and metadata around the parts
 }
 
-// DefaultBudget returns the budget of the seeds' phase 1.2.
+// DefaultBudget returns the budget of the first description.
 func DefaultBudget() Budget {
 	return Budget{Total: 4000, Ancestors: 1500, Siblings: 1500, Current: 800, Overhead: 200}
 }

@@ -69,7 +69,7 @@ func goldenSelectAncestors(now core.Millis, in struct {
 	AncestorsParentFirst []goldenFrame `json:"ancestorsParentFirst"`
 	Budget               int           `json:"budget"`
 }, expected map[string]any) map[string]any {
-	// The reference drops a parent that alone exceeds the budget. The seeds have
+	// The reference drops a parent that alone exceeds the budget. The first description has
 	// it always in: flame charges it the whole budget, so nothing
 	// else is left in.
 	if all := in.AncestorsParentFirst; len(all) > 0 && goldenPrice(all[0]) > in.Budget {

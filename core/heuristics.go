@@ -47,7 +47,7 @@ const (
 	stagnationName     = "stagnation"
 )
 
-// The heuristics and their points are those of the seeds' phase 1.7. On a tie the first of them gives the reason.
+// The heuristics and their points are those of the first description. On a tie the first of them gives the reason.
 var (
 	pushRules = []rule[PushInput]{
 		{"failure_boundary", failureBoundary},

@@ -7,7 +7,7 @@ import (
 )
 
 // DefaultMinRelevance is the least score with which a finished frame enters
-// another frame's context (seeds, phase 1.2).
+// another frame's context (the first description).
 const DefaultMinRelevance = 30.0
 
 // scoreAncestor scores an ancestor: depth 0 is the parent. A

@@ -9,7 +9,7 @@ import (
 )
 
 // SubagentConfig says when a child session becomes a frame, and when that frame
-// ends (seeds, phase 1.5).
+// ends (the first description).
 type SubagentConfig struct {
 	Enabled             bool     `json:"enabled"`             // watch child sessions at all
 	MinDuration         int64    `json:"minDuration"`         // ms a session of any other title must last
@@ -21,7 +21,7 @@ type SubagentConfig struct {
 	PropagateSummaries  bool     `json:"propagateSummaries"`  // a child's summary shows in its parent's completed-children
 }
 
-// DefaultSubagentConfig returns the defaults of the seeds.
+// DefaultSubagentConfig returns the defaults of the first description.
 func DefaultSubagentConfig() SubagentConfig {
 	return SubagentConfig{
 		Enabled:             true,

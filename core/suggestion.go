@@ -20,7 +20,7 @@ const (
 
 const (
 	// SuggestionLife is how long a suggestion lives after it was last made or
-	// refreshed, in ms (seeds, phase 1.7).
+	// refreshed, in ms (the first description).
 	SuggestionLife Millis = 300_000
 	// MaxSuggestions is how many suggestions a session has at most.
 	MaxSuggestions = 5
@@ -117,11 +117,11 @@ const (
 	suggestionReason = 60
 )
 
-// suggestionHeader begins the suggestions after a context (seeds).
+// suggestionHeader begins the suggestions after a context (the first description).
 const suggestionHeader = "<!-- Flame Autonomy Suggestions -->"
 
 // FormatSuggestions returns the suggestions as they appear in a context: a
-// header and one line each, in the seeds' bracket format, or "" if there are
+// header and one line each, in the first description's bracket format, or "" if there are
 // none. Text from frames cannot end its line or the quotes around it.
 func FormatSuggestions(list []Suggestion) string {
 	if len(list) == 0 {

@@ -10,8 +10,8 @@ import (
 	"github.com/samber/lo"
 )
 
-// unitsPerToken is how many UTF-16 code units count as one token (seeds, phase
-// 1.2: about four characters a token).
+// unitsPerToken is how many UTF-16 code units count as one token (the first
+// description: about four characters a token).
 const unitsPerToken = 4
 
 // EstimateTokens estimates the tokens of s: its length in UTF-16 code units

@@ -270,7 +270,7 @@ func slashCommand(prompt string) (command, line string, ok bool) {
 	return command, line, true
 }
 
-// state is the result of `flame call flame_get_state`, with the seeds' names.
+// state is the result of `flame call flame_get_state`, with the first description's names.
 type state struct {
 	Frames map[string]stateFrame
 }

@@ -339,7 +339,7 @@ func TestOpenCodeGetsTheContextBack(t *testing.T) {
 	assert.Contains(t, after.Everything(), `<current-frame id="`+u.frame("MAINWORK").SessionID+`"`, "and after a compaction")
 }
 
-// One server has several sessions: what a parent is told of a child in the background, and children
+// One server has several sessions: the host tells a parent of its child in the background, and children
 // that do not finish.
 func TestOpenCodeReportsOnlyChanges(t *testing.T) {
 	t.Parallel()

@@ -89,7 +89,7 @@ type frameArgs struct {
 	FrameID string `json:"frameID,omitempty"`
 }
 
-// oneRef returns the frame that a call names by the seeds' argument or ours.
+// oneRef returns the frame that a call names by the first description's argument or ours.
 func oneRef(sessionID, frameID string) (string, error) {
 	if sessionID != "" && frameID != "" && sessionID != frameID {
 		return "", differentFrames()

@@ -13,7 +13,7 @@ import (
 // A Strategy is a way to combine several results into one.
 type Strategy string
 
-// The strategies (seeds, slash commands).
+// The strategies (the first description).
 const (
 	StrategyMerge        Strategy = "merge"         // everything that any agent returned; overlap is a conflict
 	StrategyVote         Strategy = "vote"          // the most frequent answer
@@ -29,7 +29,7 @@ func (Strategy) Values() []string {
 // A Resolution is a way to handle conflicts.
 type Resolution string
 
-// The resolutions (seeds, slash commands). If an automatic one finds several
+// The resolutions (the first description). If an automatic one finds several
 // sides equal, the conflict waits for review as with Manual.
 const (
 	ResolveManual          Resolution = "manual"
@@ -51,7 +51,7 @@ const (
 // A Format is a way to write a Result.
 type Format string
 
-// The formats (seeds, slash commands).
+// The formats (the first description).
 const (
 	JSON       Format = "json"
 	Markdown   Format = "markdown"
@@ -61,7 +61,7 @@ const (
 // Values lists the formats.
 func (Format) Values() []string { return core.Words(JSON, Markdown, DeltaBatch) }
 
-// MinVoters is how many answers a vote needs (seeds, slash commands).
+// MinVoters is how many answers a vote needs (the first description).
 const MinVoters = 3
 
 // Options say how to converge.

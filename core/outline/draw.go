@@ -40,7 +40,7 @@ func SetBranches(lines []Line) {
 	}
 }
 
-// statusIcons are the signs of the seeds' tree.
+// statusIcons are the signs of the first description's tree.
 var statusIcons = map[core.Status]string{
 	core.Completed: "✓", core.InProgress: "→", core.Planned: "○", core.Invalidated: "✗", core.Blocked: "!", core.Failed: "⚠",
 }

@@ -256,7 +256,7 @@ func flamesOf(config []byte) (servers, plugins []string, err error) {
 	for _, entry := range document.Plugin {
 		var name string
 		if json.Unmarshal(entry, &name) != nil {
-			_ = json.Unmarshal(entry, &[]any{&name}) // otherwise it is none that OpenCode knows
+			_ = json.Unmarshal(entry, &[]any{&name}) // OpenCode does not know an entry of another form either
 		}
 		if base, _, _ := strings.Cut(name, "@"); base == env.NPM {
 			plugins = append(plugins, name)

@@ -192,7 +192,7 @@ func TestAutonomySettingsAreCheckedKeptAndReset(t *testing.T) {
 	assert.Empty(t, state.Changed)
 }
 
-// The seeds' formula decides where an agent asks, and facts that it passes count.
+// The first description's formula decides where an agent asks, and facts that it passes count.
 func TestAnAskedAnswerFollowsTheFactsThatAreGiven(t *testing.T) {
 	t.Parallel()
 	f := projecttest.New(t)

@@ -15,7 +15,7 @@ import (
 	"flame/project/stack"
 )
 
-// The limits of the cache (seeds, phase 1.2: 30 s, 50 entries).
+// The limits of the cache (the first description: 30 s, 50 entries).
 const (
 	cacheTTL  = 30 * time.Second
 	cacheSize = 50

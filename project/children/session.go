@@ -22,7 +22,7 @@ const trackedFor = time.Hour
 
 // StartSession records that a session began, or has another title. It tracks a child of a
 // session that works in a frame as a subagent: the child gets a frame below that frame at
-// once if its title matches a pattern, else once the heuristics pass (seeds, phase 1.5). A
+// once if its title matches a pattern, else once the heuristics pass (the first description). A
 // repeated call changes nothing.
 func StartSession(ctx context.Context, p *project.Project, by project.Caller, title string) (session core.Session, err error) {
 	err = p.Update(ctx, by, func(s *project.Op) error {

@@ -34,7 +34,7 @@ type export struct {
 	left    []string // see Exported
 }
 
-// Export writes the project as a folder in the seeds' format. It replaces existing files
+// Export writes the project as a folder in the first description's format. It replaces existing files
 // whole, and deletes files of an earlier export whose frames are gone. It writes the state
 // file after the frames and before the deletions, so the state never names frames without
 // files.

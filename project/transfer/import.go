@@ -41,7 +41,7 @@ func IsState(path string) bool {
 	return filepath.Ext(path) == ".json" && readJSON(path, &file) == nil && file.Frames != nil
 }
 
-// Import reads a folder in the seeds' format: state.json and frames/*.json. It also accepts
+// Import reads a folder in the first description's format: state.json and frames/*.json. It also accepts
 // the path of such a state file, with any name, with the frames beside it. Frames keep their
 // ids; a repeated import changes nothing. Import works in batches, each complete in itself,
 // so an interrupted import can be repeated.

@@ -1,5 +1,5 @@
 // Package transfer takes frames from one project to another: it exports and imports a whole
-// project, in the seeds' format, and is a project's part in a tree that several machines share.
+// project, in the first description's format, and is a project's part in a tree that several machines share.
 package transfer
 
 import (
@@ -17,11 +17,10 @@ import (
 	"flame/project/view"
 )
 
-// StateVersion is the version of the seeds' state format.
+// StateVersion is the version of the first description's state format.
 const StateVersion = 1
 
-// A State is a whole project in the seeds' format (seeds, plugin
-// documentation): frames by id, under the seeds' names.
+// A State is a whole project in the first description's format: frames by id, under its names.
 type State struct {
 	Version       int                   `json:"version"`
 	Frames        map[string]StateFrame `json:"frames"`
@@ -35,14 +34,14 @@ type State struct {
 	Metered []usage.ClassTotals `json:"metered,omitempty"`
 }
 
-// A StateFrame is a frame of a State. Extra holds members that neither the seeds nor flame have;
+// A StateFrame is a frame of a State. Extra holds members that neither the first description nor flame has;
 // import and export keep these.
 type StateFrame struct {
 	core.Frame
 	Extra map[string]json.RawMessage
 }
 
-// A stateJSON is a frame in JSON: under the seeds' names where these differ from flame's, and
+// A stateJSON is a frame in JSON: under the first description's names where these differ from flame's, and
 // without usage that is zero.
 type stateJSON struct {
 	SessionID         string `json:"sessionID"`
@@ -73,7 +72,7 @@ func (f StateFrame) MarshalJSON() ([]byte, error) {
 }
 
 // UnmarshalJSON reads a frame and keeps unknown members in Extra. Frames of the later
-// reference have title and resultsCompacted in place of the seeds' goal and
+// reference have title and resultsCompacted in place of the first description's goal and
 // compactionSummary; UnmarshalJSON uses these if the others are empty.
 func (f *StateFrame) UnmarshalJSON(raw []byte) error {
 	var in struct {

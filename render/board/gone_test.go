@@ -159,7 +159,7 @@ func shown(t *testing.T, f *board.Feed, id string) {
 	}
 }
 
-// Whoever restores a backup may replace the folder, or the files in it.
+// A restored backup may replace the folder, or the files in it.
 func TestAFeedReadsReplacedDataAgain(t *testing.T) {
 	for name, replace := range map[string]func(t *testing.T, data, old string){
 		"the folder": func(t *testing.T, data, old string) {
