@@ -141,7 +141,7 @@ func withLogs(s *project.Op, known hosts.Registry, named string) (all []sessionW
 		if named != "" && session.ID != named {
 			continue
 		}
-		w, err := workedIn(s, session.ID)
+		w, err := workOf(s, session.ID)
 		if err != nil {
 			return nil, err
 		}
@@ -152,7 +152,7 @@ func withLogs(s *project.Op, known hosts.Registry, named string) (all []sessionW
 	return all, err
 }
 
-func workedIn(s *project.Op, id string) (w sessionWork, err error) {
+func workOf(s *project.Op, id string) (w sessionWork, err error) {
 	session, err := s.Tx.Session(id)
 	if err = project.IgnoreMissing(err); err != nil {
 		return w, err
@@ -273,7 +273,7 @@ func Recall(ctx context.Context, a *Agents, by project.Caller, r RecallArgs) (al
 			}
 			session = frame.Session
 		}
-		w, err = workedIn(s, session)
+		w, err = workOf(s, session)
 		return err
 	})
 	if err != nil {

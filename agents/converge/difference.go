@@ -54,7 +54,7 @@ func normalLine(line string, _ int) string { return normal(line) }
 func readAnswers(agents []*agent, all []claim, t tolerance) (conflicts []*subject, rest []claim, open []Difference) {
 	answered := lo.Reject(agents, func(a *agent, _ int) bool { return a.answer.blank() })
 	all = split(all)
-	readings := lo.Map(answered, func(a *agent, _ int) parsedText { return a.reading(all) })
+	readings := lo.Map(answered, func(a *agent, _ int) parsedText { return a.parsed(all) })
 	names := lo.Keys(lo.Assign(lo.Map(readings, func(r parsedText, _ int) map[string]entry { return r.entries })...))
 	slices.Sort(names)
 	results := map[string]verdict{}
@@ -133,8 +133,8 @@ func statement(a *agent, all []claim, e entry) claim {
 	return claim{part: statementPart, key: e.name, by: a, same: e.value, hash: hash(e.value), text: e.text, op: opReplace, name: e.name, value: e.value}
 }
 
-// reading returns the values that the answer of a names; all has its findings.
-func (a *agent) reading(all []claim) parsedText {
+// parsed returns the values that the answer of a names; all has its findings.
+func (a *agent) parsed(all []claim) parsedText {
 	if !a.answer.json {
 		return a.answer.reading
 	}

@@ -21,16 +21,16 @@ import (
 // order they come: an agent may appear by its id before the call that started
 // it, and by that before its parent.
 type Tracker struct {
-	names map[string]*nodeFacts // by idName, callName and frame
-	asked map[string]bool       // calls of flame's tools, by callName: whether they start an agent
-	order []*nodeFacts          // as they were met
-	logs  LogGraph              // without nodes
-	paid  transcripts.Payers
+	names       map[string]*nodeFacts // by idName, callName and frame
+	startsAgent map[string]bool       // calls of flame's tools, by callName: whether they start an agent
+	order       []*nodeFacts          // as they were met
+	logs        LogGraph              // without nodes
+	paid        transcripts.Payers
 }
 
 // NewTracker returns a tracker that has seen nothing.
 func NewTracker() *Tracker {
-	return &Tracker{names: map[string]*nodeFacts{}, asked: map[string]bool{}, paid: transcripts.Payers{}}
+	return &Tracker{names: map[string]*nodeFacts{}, startsAgent: map[string]bool{}, paid: transcripts.Payers{}}
 }
 
 // Add records a message of one of the host's logs.
@@ -176,14 +176,14 @@ func (t *Tracker) flame(m core.Message, speaker *nodeFacts, p core.Part) {
 		if !ok {
 			return
 		}
-		t.asked[callName(m.Session, p.CallID)] = starts
+		t.startsAgent[callName(m.Session, p.CallID)] = starts
 		if starts {
 			s := t.meet(m.Session, "", p.CallID, "")
 			s.flames = true
 			s.learn(wish(p.Input, speaker.id, m.Time))
 		}
-	case p.Type == core.PartToolResult && !p.Failed && len(t.asked) > 0:
-		if starts, ok := t.asked[callName(m.Session, p.CallID)]; ok {
+	case p.Type == core.PartToolResult && !p.Failed && len(t.startsAgent) > 0:
+		if starts, ok := t.startsAgent[callName(m.Session, p.CallID)]; ok {
 			t.answered(m, speaker, p, starts)
 		}
 	}

@@ -30,7 +30,7 @@ func (p Plan) Admit(tx project.Tx) (run record.Agent, made children.DelegateResu
 	if err != nil {
 		return run, made, err
 	}
-	s, err := p.situation(tx, made.Caller, made.Frame.ID)
+	s, err := p.stateOf(tx, made.Caller, made.Frame.ID)
 	if err != nil {
 		return run, made, err
 	}
@@ -154,7 +154,7 @@ func (pl Planner) stillAllowed(tx project.Tx, by project.Caller, old record.Agen
 	if by.Session == "" && by.Agent == "" && by.Trust != project.TrustInHost {
 		return nil
 	}
-	asks, err := pl.askerOf(tx, by, caller)
+	asks, err := pl.limitsOf(tx, by, caller)
 	if err == nil && old.Mode.Effective.Exceeds(asks.mode) {
 		err = core.Invalidf("%s worked in the mode %s, which is more than this session has now", old.ID, old.Mode.Effective).
 			WithHint("start another agent with %s, or let the user change the mode", op.Spawn)

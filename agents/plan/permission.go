@@ -178,9 +178,9 @@ type callerLimits struct {
 	mode  hosts.Mode    // mode of the caller; empty if unknown
 }
 
-// askerOf returns what bounds the agents of a session. If the session is one of the host's own
+// limitsOf returns what bounds the agents of a session. If the session is one of the host's own
 // agents that flame does not know, its agents only read.
-func (pl Planner) askerOf(tx project.Tx, by project.Caller, caller core.Session) (asks callerLimits, err error) {
+func (pl Planner) limitsOf(tx project.Tx, by project.Caller, caller core.Session) (asks callerLimits, err error) {
 	if asks.agent, err = record.AgentOf(tx, by, caller.ID); err != nil {
 		return asks, err
 	}

@@ -56,7 +56,7 @@ func (pl Planner) Plan(ctx context.Context, by project.Caller, r Request) (Plan,
 		return p, err
 	}
 	err = pl.Project.View(ctx, by, func(s *project.Op) error {
-		now, err := p.situation(s.Tx, s.Session, "")
+		now, err := p.stateOf(s.Tx, s.Session, "")
 		if err == nil {
 			p.Agent, err = p.decide(now)
 		}
@@ -177,11 +177,11 @@ type callerState struct {
 	now    core.Millis
 }
 
-// situation reads what a plan depends on. frame is the agent's frame; it is empty until the
+// stateOf reads what a plan depends on. frame is the agent's frame; it is empty until the
 // frame exists.
-func (p Plan) situation(tx project.Tx, caller core.Session, frame string) (s callerState, err error) {
+func (p Plan) stateOf(tx project.Tx, caller core.Session, frame string) (s callerState, err error) {
 	s.now = p.Project.Now()
-	if s.asks, err = p.askerOf(tx, p.by, caller); err != nil {
+	if s.asks, err = p.limitsOf(tx, p.by, caller); err != nil {
 		return s, err
 	}
 	if s.root, s.depth, err = above(tx, caller); err != nil {
